@@ -32,8 +32,8 @@ def messages() -> Iterator[Message]:
 def call(service: Any, request: Message) -> Message:
     name = _METHODS[request.DESCRIPTOR.name]
     if name == "Decide":
-        return service.Decide(request, timeout=10)
-    answer = getattr(service, name)(iter([request]), timeout=10)
+        return service.Decide(request, timeout=60)
+    answer = getattr(service, name)(iter([request]), timeout=60)
     return next(answer) if name == "SyncState" else answer
 
 
