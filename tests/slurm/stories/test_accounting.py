@@ -96,23 +96,28 @@ def test_every_run_is_in_the_accounting(cluster: SlurmCluster, folder: Path) -> 
     assert sum(recorded.values()) > JOBS, "some were requeued"
     for partition in ("gpu", PLAIN):
         assert any(run.partition == partition for run in recorded)
-    assert reported_seconds(cluster) == sacct_seconds(cluster, since)
+    accounted = sacct_seconds(cluster, since)
+    assert set(accounted) == {run.partition for run in recorded} == {"gpu", "low", "high", PLAIN}
+    for partition, seconds in accounted.items():
+        assert reported_seconds(cluster, partition) == seconds, partition
 
 
-def reported_seconds(cluster: SlurmCluster) -> dict[str, int]:
-    """CPU seconds by account that sreport counts, of both partitions. It counts in whole hours."""
+def reported_seconds(cluster: SlurmCluster, partition: str) -> dict[str, int]:
+    """CPU seconds by account that sreport counts in a partition. It counts in whole hours."""
     found: dict[str, int] = {}
-    command = ("sreport", "-nP", "-t", "seconds", "job", "sizesbyaccount", "FlatView")
-    for line in cluster.command(*command, "Start=now-2hours", "End=now+2hours").splitlines():
+    report = ("job", "sizesbyaccount", "FlatView", f"Partition={partition}")
+    times = ("Start=now-2hours", "End=now+2hours")
+    for line in cluster.command("sreport", "-nP", "-t", "seconds", *report, *times).splitlines():
         _, account, *sizes = line.split("|")
         found[account] = found.get(account, 0) + sum(int(size) for size in sizes if size.isdecimal())
     return found
 
 
-def sacct_seconds(cluster: SlurmCluster, since: str) -> dict[str, int]:
-    """CPU seconds by account of the runs that sacct lists."""
-    found: dict[str, int] = {}
-    out = cluster.command("sacct", "-anPXD", "-S", since, "-o", "Account,CPUTimeRAW")
-    for account, seconds in (line.split("|") for line in out.splitlines()):
-        found[account] = found.get(account, 0) + int(seconds)
+def sacct_seconds(cluster: SlurmCluster, since: str) -> dict[str, dict[str, int]]:
+    """CPU seconds of the runs that sacct lists, by partition and account."""
+    found: dict[str, dict[str, int]] = {}
+    out = cluster.command("sacct", "-anPXD", "-S", since, "-o", "Partition,Account,CPUTimeRAW")
+    for partition, account, seconds in (line.split("|") for line in out.splitlines()):
+        accounts = found.setdefault(partition, {})
+        accounts[account] = accounts.get(account, 0) + int(seconds)
     return found
