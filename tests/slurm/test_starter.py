@@ -64,10 +64,19 @@ def test_job_that_runs_at_the_end_is_left_as_it_is(monkeypatch: pytest.MonkeyPat
     assert site.slurm.commands == ["place", "start"]
 
 
-def test_job_of_a_probe_that_failed_is_held_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_released_for_a_probe_without_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     site = make_site(monkeypatch, ["None"])
     with monkeypatch.context() as patch:
         patch.setattr(site.slurm, "configuration", site.slurm.fail)
+        with pytest.raises(ClusterError):
+            site.find_refusals()
+    assert site.slurm.live.is_held
+
+
+def test_job_of_a_probe_that_failed_is_held_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = make_site(monkeypatch, ["None"])
+    with monkeypatch.context() as patch:
+        patch.setattr(site.slurm, "hold", site.slurm.fail)
         with pytest.raises(ClusterError):
             site.find_refusals()
     assert not site.slurm.live.is_held

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 from google.protobuf.json_format import MessageToJson
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.engine import Engine
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -44,6 +45,8 @@ class Borrowed:
 
     def __init__(self) -> None:
         self.world, self.stored = CachedCluster(), StoredAnnotations(new_key())
+        served = ("nodes", "pods", "kai_queues", "kai_pod_groups", "topologies")
+        self.world.mirrors.followed_collections.update({name: f"/apis/{name}" for name in served})
         self.world.put("nodes", node())
         for name, quota in self.quotas:
             gpus = {"quota": quota, "limit": -1, "overQuotaWeight": 1}
@@ -74,12 +77,12 @@ class Borrowed:
         meta = more.pop("meta", member("guest"))
         self.world.put("pods", running(name, requests=GPU, meta=meta, **more))
 
-    def evicted(self, builder: SnapshotBuilder) -> set[str]:
-        """Pods that are evicted for a pod of the lender, when those of unknown pod groups are in reach."""
+    def evicted(self, builder: SnapshotBuilder, at: Timestamp = LATER) -> set[str]:
+        """Pods that are evicted for a pod of the lender; later, those of unknown pod groups are in reach."""
         meta = {"labels": {names.QUEUE: "lends"}}
         self.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
         builder.snapshot(NOW)
-        return evicted_pods(builder.snapshot(LATER))
+        return evicted_pods(builder.snapshot(at))
 
 
 def evicted_pods(
@@ -129,8 +132,48 @@ WRITES: Final[dict[str, Callable[[Borrowed], None]]] = {
 def test_borrowed_gpus_are_reclaimed(write: Callable[[Borrowed], None], restarts: bool) -> None:
     borrowed = Borrowed()
     write(borrowed)
-    builder = borrowed.new_builder() if restarts else borrowed.builder
-    assert borrowed.evicted(builder) == {"uid-guest-0", "uid-guest-1"}
+    if restarts:
+        assert borrowed.evicted(borrowed.new_builder()) == {"uid-guest-0", "uid-guest-1"}
+    else:
+        assert borrowed.evicted(borrowed.builder, NOW) == {"uid-guest-0", "uid-guest-1"}
+
+
+OF_OWNERS: Final = {
+    "a pod group": member("none"),
+    "a pod group of Volcano": {"annotations": {"scheduling.k8s.io/group-name": "none"}},
+    "a pod group that cannot be read": member("odd"),
+}
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+@pytest.mark.parametrize("named", OF_OWNERS.values(), ids=OF_OWNERS)
+def test_borrowed_gpus_of_a_derived_pod_group_are_reclaimed(named: dict[str, Any], restarts: bool) -> None:
+    borrowed = Borrowed()
+    label = {"labels": {names.QUEUE: "q"}}
+    borrowed.world.remove("kai_pod_groups", "uid-guest")
+    borrowed.world.remove("pods", "uid-guest-1")
+    borrowed.write_pod("guest-0", meta=label)
+    borrowed.builder = borrowed.new_builder()
+    assert [row.queue for row in borrowed.builder.snapshot(NOW).pod_groups] == ["q"]
+    borrowed.world.put_unreadable("kai_pod_groups", pod_group("odd", minMember="two"))
+    borrowed.write_pod("guest-0", meta={**label, **named})
+    if restarts:
+        assert borrowed.evicted(borrowed.new_builder()) == {"uid-guest-0"}
+    else:
+        assert borrowed.evicted(borrowed.builder, NOW) == {"uid-guest-0"}
+
+
+def test_pod_of_a_deleted_pod_group_that_terminates_is_waited_for() -> None:
+    """Else its GPUs would seem to be held by others, and a second victim would be evicted."""
+    borrowed = Borrowed()
+    (before,) = borrowed.builder.snapshot(NOW).nodes
+    borrowed.world.remove("kai_pod_groups", "uid-guest")
+    for name in ("guest-0", "guest-1"):
+        deleted = {"deletionTimestamp": "2027-01-15T07:59:00Z"}
+        borrowed.write_pod(name, meta={**member("guest"), **deleted})
+    snapshot = borrowed.builder.snapshot(NOW)
+    assert {(row.pod_group, row.status) for row in snapshot.pods} == {("uid-guest", pb.POD_STATUS_RELEASING)}
+    assert list(snapshot.nodes) == [before], "what they hold is not that of others"
 
 
 def test_pending_pods_of_an_unusable_pod_group_wait() -> None:

@@ -176,7 +176,7 @@ def test_version_that_is_no_longer_served(is_late: bool, contender: str) -> None
     owned = Owned()
     for collection in ("kai_pod_groups", "topologies"):
         getattr(owned.world.mirrors, collection).on_replace([])
-    owned.world.mirrors.followed_collections.update(pods="/api/v1/pods", kai_queues="/apis/queues")
+        del owned.world.mirrors.followed_collections[collection]
     builder = owned.new_builder()
     assert not owned.evicted_for(contender, builder)
     assert not evicted_pods(builder.snapshot(LATER if is_late else NOW))

@@ -1,6 +1,6 @@
 """Nodes (R1.15, R1.28, R1.32), and the resources that pods of other schedulers use on them (R4.1)."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
@@ -164,16 +164,15 @@ def test_own_pod_whose_pod_group_is_unknown_comes_into_reach_after_a_while() -> 
     assert not picture.set_aside.objects
 
 
-@pytest.mark.parametrize("collection", ["kai_pod_groups", "volcano_pod_groups", "native_pod_groups"])
-def test_own_pod_whose_pod_groups_are_not_observed_stays_out_of_reach(collection: str) -> None:
-    """A starting API server, or one without the definitions for now, serves no pod group at all."""
-    annotations = {"kai_pod_groups": "pod-group-name", "volcano_pod_groups": "scheduling.k8s.io/group-name"}
-    meta: dict[str, Any] = {"labels": {"kai.scheduler/queue": "q"}}
-    if collection in annotations:
-        meta["annotations"] = {annotations[collection]: "g"}
-    spec = {} if collection in annotations else {"schedulingGroup": {"podGroupName": "g"}}
-    world = CachedCluster()
-    world.mirrors.followed_collections["pods"] = "/api/v1/pods"
+NAMED: Final = {"kai": "pod-group-name", "volcano": "scheduling.k8s.io/group-name"}
+
+
+@pytest.mark.parametrize("api", NAMED)
+def test_own_pod_whose_pod_groups_are_not_observed_stays_out_of_reach(api: str) -> None:
+    """An API server serves queues of this kind, but not its pod groups, or in a version that is not known."""
+    meta = {"labels": {"kai.scheduler/queue": "q"}, "annotations": {NAMED[api]: "g"}}
+    world, spec, collection = CachedCluster(), dict[str, Any](), f"{api}_pod_groups"
+    world.mirrors.followed_collections |= {"pods": "/api/v1/pods", f"{api}_queues": "/apis/any"}
     world.put("nodes", node())
     world.put("pods", running("p", meta=meta, spec=spec))
     picture = world.builder()
@@ -185,7 +184,18 @@ def test_own_pod_whose_pod_groups_are_not_observed_stays_out_of_reach(collection
     (warned,) = picture.warnings.active
     assert warned.text.endswith("nothing evicts this pod, as pod groups of its kind are not observed")
     world.mirrors.followed_collections[collection] = "/apis/any"
-    assert not world.builder().snapshot(NOW).pods
+    picture = world.builder()
+    assert (len(picture.snapshot(NOW).pods), len(picture.snapshot(LATER).pods)) == (0, 1)
+
+
+def test_own_pod_that_names_a_pod_group_of_a_kind_that_the_cluster_lacks_comes_into_reach() -> None:
+    """Anybody may write such a name. What the pod borrowed would stay with it for good."""
+    world = CachedCluster()
+    world.mirrors.followed_collections |= dict.fromkeys(("pods", "kai_queues"), "/apis/any")
+    world.put("nodes", node())
+    world.put("pods", running("p", meta={"annotations": {NAMED["volcano"]: "g"}}))
+    picture = world.builder()
+    assert (len(picture.snapshot(NOW).pods), len(picture.snapshot(LATER).pods)) == (0, 1)
 
 
 def test_snapshot_contains_one_node_pool_and_foreign_pods_occupy_it() -> None:

@@ -128,9 +128,10 @@ class JobStarter:
                 probed[group.id] = start
         if not probed:
             return partial
+        seconds = probe_seconds(self._slurm.configuration())
         self._unsettled = {start.reference for start in probed.values()}
         released = {start.reference for start in self._releaser.release(list(probed.values()), Results())}
-        answers = self._probe([start for start in probed.values() if start.reference in released])
+        answers = self._probe([start for start in probed.values() if start.reference in released], seconds)
         self._unsettled = set()
         unknown = {id: _UNKNOWN for id, start in probed.items() if start.reference not in released}
         found = {id: answers.get(start.reference, "") for id, start in probed.items()}
@@ -143,14 +144,13 @@ class JobStarter:
         is_waiting = job is not None and job.run.job.state == "PENDING"
         return job if is_waiting and not kinds.isdisjoint(("evict", "notify")) else None
 
-    def _probe(self, starts: Sequence[Start]) -> Mapping[str, str]:
-        """Why Slurm would not start jobs that were released, by reference. Holds them again.
+    def _probe(self, starts: Sequence[Start], seconds: float) -> Mapping[str, str]:
+        """Why Slurm would not start jobs that were released, by reference, in some seconds. Holds them again.
 
         Only a job of which Slurm says that it waits for its nodes is not in the result: silence is no answer.
         """
         left, reasons = {start.reference: start for start in starts}, dict[str, str]()
         pending: dict[str, str] = {}
-        seconds = probe_seconds(self._slurm.configuration()) if starts else 0.0
         end = time.monotonic() + seconds
         while left and time.monotonic() < end:
             live = self._slurm.live_jobs(list(left))

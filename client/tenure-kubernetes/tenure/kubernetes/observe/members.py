@@ -164,14 +164,18 @@ class Members:
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
     def _stays(self, pod: Pod, reference: Reference | None, before: Member) -> bool:
-        """Whether a pod on a node stays in the pod group that it was in, as it names none that exists now.
+        """Whether a pod on a node stays in the pod group that it was in, as it names none that can be read.
 
-        Any user may delete a pod group, or name another one on a pod, or none.
+        Any user may delete a pod group, or name another one on a pod, or none. One that terminates stays
+        until it has ended, so that what it holds is known to be released.
         """
-        was_named = bool(before.pod_group) and before.origin is None
-        if not (was_named and is_running(pod) and pod.spec.scheduler_name == self._config.scheduler_name):
+        was_there = bool(before.pod_group) and uses_resources(pod)
+        if not was_there or pod.spec.scheduler_name != self._config.scheduler_name:
             return False
-        return reference is None or self._groups.uid_of(reference) is None
+        if reference is None:
+            return before.origin is None
+        uid = self._groups.uid_of(reference)
+        return uid is None or (uid != before.pod_group and self._groups.is_unreadable(uid))
 
     def _out_of_reach(self, pod: Pod, reference: Reference) -> str:
         """How long a pod on a node is out of reach, as nothing is known of its pod group; "": it is not."""
@@ -189,7 +193,7 @@ class Members:
         derived ones, too.
         """
         uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
-        if uid is None and is_running(pod):
+        if uid is None and uses_resources(pod):
             uid = self._groups.uid_of_gone(reference) or None
         if uid is not None:
             return uid, None, ""

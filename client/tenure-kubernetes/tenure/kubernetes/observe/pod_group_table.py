@@ -145,9 +145,17 @@ class PodGroupTable:
         return self._gone_uids.get(reference, "") if reference is not None else ""
 
     def follows(self, api: str) -> bool:
-        """Whether pod groups of an API are observed. Caches that follow nothing have all that there is."""
+        """Whether all pod groups of an API are observed.
+
+        There are none where the cluster does not have its queues either, or where the adapter is not to use
+        the API.
+        """
         followed = self._caches.followed_collections
-        return not followed or f"{api}_pod_groups" in followed
+        return f"{api}_pod_groups" in followed or f"{api}_queues" not in followed
+
+    def is_unreadable(self, uid: str) -> bool:
+        """Whether an object is there of which no version could be read."""
+        return self._caches.unreadable_pod_group(uid) is not None
 
     def reference(self, uid: str) -> Reference | None:
         """How pods name a pod group; None: it is derived."""
