@@ -122,11 +122,11 @@ def test_victim_explanation_contains_its_position_in_victim_order() -> None:
     assert "Then: pod group last (queue q) (higher priority)." in text.operator
 
 
-def equals() -> Cluster:
-    """`old` has a checkpoint, `new` does not; both would do."""
+def equals(started_ago: str = "9h") -> Cluster:
+    """`old` has a checkpoint, `new` does not; both would do. `old` runs for an hour."""
     builder = ClusterBuilder().node("n1", gpus=1).node("n2", gpus=1).queue("q")
     builder.running("old", queue="q", gpus=1, node="n1", checkpoint_ago="10m", restart_cost="2m")
-    builder.running("new", queue="q", gpus=1, node="n2", started_ago="9h")
+    builder.running("new", queue="q", gpus=1, node="n2", started_ago=started_ago)
     return builder.pending("job", queue="q", gpus=1, priority=60).build()
 
 
@@ -145,11 +145,18 @@ def test_victim_explanation_tells_costs_of_the_chosen_and_of_the_next_best_r14_8
 
 
 def test_victim_explanation_has_no_costs_without_the_plugin() -> None:
-    cluster = equals()
+    cluster = equals("90m")  # half a GPU hour is not looked for
     text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "new")).text
     other = "A set of victims that was not looked for disrupts 1 pod of pod group old (queue q)"
     assert f"{other} and does less harm." in text.operator
     assert "GPU minute" not in text.operator
+
+
+def test_hours_that_would_be_lost_decide_between_equal_victims_r14_8() -> None:
+    cluster = equals()
+    text = why_victim(CycleReplay(cluster, DEFAULT), index(cluster, "old")).text
+    other = "The next best set of victims disrupts 1 pod of pod group new (queue q)"
+    assert f"{other}, and lost because its pods ran for more GPU hours." in text.operator
 
 
 def test_pod_group_that_is_not_evicted_is_reported_as_such() -> None:
