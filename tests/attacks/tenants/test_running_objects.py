@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.engine import Engine
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
 from tenure.solver.registry import default_profile
 from tenure.v1 import snapshot_pb2 as pb
@@ -31,6 +32,7 @@ from tests.kubernetes.observe.cached_cluster import (
 
 GPU: Final = {"nvidia.com/gpu": "4"}
 LONG: Final = "x" * 254
+NODE_POOL: Final = SnapshotScope(cluster_id="").node_pool_label
 TOLERATIONS: Final = [{"key": f"{i:063}", "operator": "Exists"} for i in range(20_000)]
 """More than a server accepts. Tolerations can be added to a pod that runs."""
 UNLIMITED: Final = {"quota": -1, "limit": -1}
@@ -43,7 +45,8 @@ class Borrowed:
     preemptibility = pb.PREEMPTIBILITY_PREEMPTIBLE
     preemptibility_text = "preemptible"
 
-    def __init__(self) -> None:
+    def __init__(self, **labels: str) -> None:
+        """`labels` of its queues."""
         self.world, self.stored = CachedCluster(), StoredAnnotations(new_key())
         served = ("nodes", "pods", "kai_queues", "kai_pod_groups", "topologies")
         self.world.mirrors.followed_collections.update({name: f"/apis/{name}" for name in served})
@@ -51,7 +54,9 @@ class Borrowed:
         for name, quota in self.quotas:
             gpus = {"quota": quota, "limit": -1, "overQuotaWeight": 1}
             share = {"cpu": UNLIMITED, "memory": UNLIMITED, "gpu": gpus}
-            self.world.put("kai_queues", queue(name, resources=share))
+            item = queue(name, resources=share)
+            item["metadata"]["labels"] = labels
+            self.world.put("kai_queues", item)
         grant = pb.Grant(queue="q", preemptibility=self.preemptibility, min_pods=2)
         self.annotations = self.stored.renew("uid-guest", {}, {names.GRANT: MessageToJson(grant)})
         self.write_group()
@@ -60,9 +65,9 @@ class Borrowed:
         self.builder = self.new_builder()
         self.builder.snapshot(NOW)
 
-    def new_builder(self) -> SnapshotBuilder:
+    def new_builder(self, config: SnapshotScope = CONFIG) -> SnapshotBuilder:
         """A builder of an adapter that starts now, with the same key."""
-        return self.world.builder(CONFIG, stored=StoredAnnotations(self.stored._key))
+        return self.world.builder(config, stored=StoredAnnotations(self.stored._key))
 
     def write_group(self, **spec: Any) -> None:
         self.world.put("kai_pod_groups", self.group(**spec))
@@ -161,6 +166,37 @@ def test_borrowed_gpus_of_a_derived_pod_group_are_reclaimed(named: dict[str, Any
         assert borrowed.evicted(borrowed.new_builder()) == {"uid-guest-0"}
     else:
         assert borrowed.evicted(borrowed.builder, NOW) == {"uid-guest-0"}
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+def test_borrowed_gpus_are_reclaimed_from_a_pod_group_that_names_another_node_pool(restarts: bool) -> None:
+    here = {NODE_POOL: "a"}
+    borrowed = Borrowed(**here)
+    pool = SnapshotScope(cluster_id="test", node_pool="a")
+    borrowed.world.put("nodes", node(labels=here))
+    written = borrowed.group()
+    written["metadata"]["labels"] = here
+    borrowed.world.put("kai_pod_groups", written)
+    builder = borrowed.new_builder(pool)
+    assert [row.uid for row in builder.snapshot(NOW).pod_groups] == ["uid-guest"]
+    written["metadata"]["labels"] = {NODE_POOL: "b"}
+    borrowed.world.put("kai_pod_groups", written)
+    builder = borrowed.new_builder(pool) if restarts else builder
+    meta = {"labels": {names.QUEUE: "lends", **here}}
+    borrowed.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
+    assert evicted_pods(builder.snapshot(NOW)) == {"uid-guest-0", "uid-guest-1"}
+
+
+def test_derived_pod_group_keeps_running_pods_that_name_another_node_pool() -> None:
+    world, here = CachedCluster(), {NODE_POOL: "a"}
+    world.put("nodes", node(labels=here))
+    world.put("kai_queues", queue("q"))
+    meta = {"labels": {names.QUEUE: "q", **here}}
+    world.put("pods", running("p", meta=meta))
+    builder = world.builder(SnapshotScope(cluster_id="test", node_pool="a"))
+    assert [row.uid for row in builder.snapshot(NOW).pods] == ["uid-p"]
+    world.put("pods", running("p", meta={"labels": {**meta["labels"], NODE_POOL: "b"}}))
+    assert [row.uid for row in builder.snapshot(NOW).pods] == ["uid-p"]
 
 
 def test_pod_of_a_deleted_pod_group_that_terminates_is_waited_for() -> None:

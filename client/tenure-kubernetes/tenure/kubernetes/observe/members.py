@@ -173,7 +173,7 @@ class Members:
         if not was_there or pod.spec.scheduler_name != self._config.scheduler_name:
             return False
         if reference is None:
-            return before.origin is None
+            return before.origin is None or not self._config.has(pod.metadata.labels)
         uid = self._groups.uid_of(reference)
         return uid is None or (uid != before.pod_group and self._groups.is_unreadable(uid))
 

@@ -203,7 +203,7 @@ class PodGroupTable:
         if uid in self._gone and uid not in self._others and pods:
             raise UnusablePodGroup("it was deleted while its pods run: create it again")
         if (unreadable := self._caches.unreadable_pod_group(uid)) is not None:
-            if not self._is_here(uid, self._config.has(unreadable.metadata.labels)):
+            if not self._is_here(uid, self._config.has(unreadable.metadata.labels), pods):
                 return PodGroupRow(None)
             raise UnusablePodGroup(f"it cannot be read: {readable(unreadable.problem)}")
         if origin is not None and any(map(_is_astray, pods)):
@@ -352,12 +352,12 @@ class PodGroupTable:
         """The row of a pod group with values of its own; None: it has none here."""
         kai_group = self._caches.kai_pod_groups.find(uid)
         if kai_group is not None:
-            if not self._is_here(uid, self._config.has(kai_group.metadata.labels)):
+            if not self._is_here(uid, self._config.has(kai_group.metadata.labels), pods):
                 return None
             return kai_pod_group_row(kai_group, pods, around.priorities, around.levels, warnings)
         volcano_group = self._caches.volcano_pod_groups.find(uid)
         if volcano_group is not None:
-            if not self._is_here(uid, self._config.has(volcano_group.metadata.labels)):
+            if not self._is_here(uid, self._config.has(volcano_group.metadata.labels), pods):
                 return None
             return volcano_pod_group_row(volcano_group, pods, around.priorities, warnings)
         native_group = self._caches.native_pod_groups.find(uid)
@@ -365,15 +365,26 @@ class PodGroupTable:
             row = native_pod_group_row(
                 native_group, pods, around.priorities, around.levels, self._config, warnings
             )
-            return row if self._is_here(uid, row is not None) else None
+            return row if self._is_here(uid, row is not None, pods) else None
         if origin is None or not pods or have_all_ended(pods, ENDED):
             return None
         return derived_row(origin, pods, around.priorities, self._config, warnings)
 
-    def _is_here(self, uid: str, is_here: bool) -> bool:
-        """Remember whether an object is of this node pool and scheduler, and return that."""
+    def _is_here(self, uid: str, is_here: bool, pods: Sequence[Pod]) -> bool:
+        """Remember whether an object is of this node pool and scheduler, and return that.
+
+        What was given here stays here until its pods have ended: anybody who may write it may change its
+        labels. Then raises UnusablePodGroup.
+        """
+        if not is_here and any(map(uses_resources, pods)) and self._was_given(uid):
+            raise UnusablePodGroup("it names another node pool or scheduler while its pods run here")
         (self._others.discard if is_here else self._others.add)(uid)
         return is_here
+
+    def _was_given(self, uid: str) -> bool:
+        """Whether this adapter signed what the pod group was given."""
+        stored = self._read_stored(uid, {}, [])
+        return stored.is_signed and names.GRANT in stored.values
 
     def _name(self, uid: str, now: Reference | None) -> set[Reference]:
         """Update the name of an object; None: it is gone. Returns names that changed their meaning."""
