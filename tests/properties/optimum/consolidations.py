@@ -58,6 +58,8 @@ def moves_of(seed: int) -> Moves | None:
         return Moves(seed, None, 0, None, 0, None, 0, False, False)
     if fewest is None or least_gpus is None:
         return None if not groups else _moves(seed, facts, groups[0], None, 0, None, needless)
+    if not fewest and not groups and groups_of_gang(ENGINE, snapshot, "allocate"):
+        return None  # that is not for consolidation, which comes after it
     number, gpus = len(fewest), measured(facts, least_gpus).gpus
     certified = _certified(snapshot, facts, fewest)
     if not groups:
