@@ -16,14 +16,14 @@ from tenure.server.explain.audience_text import (
 )
 from tenure.solver.diagnosis.outcomes import outcome_kind
 from tenure.solver.diagnosis.remedies import Remedy, RemedyKind
+from tenure.solver.diagnosis.too_large import is_too_large
 from tenure.solver.diagnosis.waiting import MAX_CYCLES, PendingAt, Waiting
 from tenure.solver.diagnosis.what_if import TrialResult, single_pod_set
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
+from tenure.solver.model.resources import CPU, GPU, MEMORY
 from tenure.terms.formatting import format_count, join_words
-from tenure.terms.reasons import ReasonCode
 from tenure.v1 import explain_pb2 as pb
 from tenure.wire.timestamps import timestamp
 
@@ -31,7 +31,6 @@ MAX_NAMED: Final = 3
 """Other pod groups that a remedy names."""
 _WHATEVER_ENDS: Final = (OutcomeKind.INFEASIBLE, OutcomeKind.INVALID_POD_GROUP, OutcomeKind.HELD)
 """Outcomes that the end of other work does not change."""
-_BOUNDS: Final = {ReasonCode.OVER_LIMIT: "limit", ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: "quota"}
 _AMOUNTS: Final = {
     CPU: ("CPU", 1000, " cores"),
     MEMORY: ("memory", 2**30, " GiB"),
@@ -170,31 +169,10 @@ def describe_waiting(names: AudienceNames, reason: Rejection, waiting: Waiting) 
     last_seen = waiting.pending[-1]
     if not at_end or last_seen.rejection.code is not at_end[0].rejection.code:
         parts.append(_still_pending(names, last_seen))
-    is_final = outcome_kind(last_seen.rejection) in _WHATEVER_ENDS or _is_too_large(
-        names, last_seen.rejection
-    )
+    is_final = outcome_kind(last_seen.rejection) in _WHATEVER_ENDS
+    is_final = is_final or is_too_large(names.cluster, names.own, last_seen.rejection.code)
     ends = "" if is_final else ", unless other work ends"
     return join([*parts, for_all(f"It does not start by waiting{ends}.")])
-
-
-def _is_too_large(names: AudienceNames, rejection: Rejection) -> bool:
-    """Whether its minimum alone needs more GPUs than the bound of its queue or of an ancestor."""
-    bound = _BOUNDS.get(rejection.code)
-    group, queues = names.cluster.pod_groups[names.own], names.cluster.queues
-    if bound is None:
-        return False
-    tasks, needed = names.cluster.tasks, 0
-    for part in group.pod_sets:
-        requests = [tasks[task].shape.gpu for task in part.tasks]
-        each = min([0 if one.memory_mib else one.gpu_milli() for one in requests], default=0)
-        needed += part.min_available * each
-    queue = group.queue
-    while queue is not None:
-        most = getattr(queues[queue].facts, bound)[GPU]
-        if most != UNLIMITED and most < needed:
-            return True
-        queue = queues[queue].parent
-    return False
 
 
 def _still_pending(names: AudienceNames, at: PendingAt) -> AudienceText:
