@@ -1,19 +1,18 @@
 """Why a pod group gets no GPUs: who uses those of the nodes it may use, and who came before it."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from enum import IntEnum
 from typing import NamedTuple
 
 from tenure.solver.diagnosis.eligibility import VictimQuery
 from tenure.solver.diagnosis.eviction_obstacle import EXPLAINED, EvictionObstacle, EvictionObstacles
-from tenure.solver.diagnosis.free_gpus import FreeGpus
+from tenure.solver.diagnosis.free_gpus import FreeGpus, kept_by_planned_starts
 from tenure.solver.diagnosis.replay import CycleReplay
-from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Task
 from tenure.solver.plugin_api.action import Relation
-from tenure.solver.reservations.node_reservations import whole_demand
 from tenure.solver.search.node_order import bits
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
@@ -116,14 +115,14 @@ class _Uses:
         self.until: int | None = None
         for task in replay.cluster.tasks:
             self._add(task)
-        self._kept = _kept_by_node(replay, pod_group)
+        self._kept = kept_by_planned_starts(replay.end.session, pod_group)
         for node in nodes:
             self.amounts[GpuUse.TERMINATING] += self._free.leaving(node)
             self.amounts[GpuUse.RESERVED] += self._free.on(node) - self.free(node)
 
     def free(self, node: int) -> int:
         """What is idle on a node, given to no pod, and kept for no planned start of another pod group."""
-        return max(0, self._free.on(node) - self._kept[node])
+        return self._free.on(node, self._kept)
 
     def _add(self, task: Task) -> None:
         placement = self._ledger.placements[task.index]
@@ -144,17 +143,6 @@ class _Uses:
         if use is GpuUse.PROTECTED and rejection is not None and rejection.until is not None:
             self.until = rejection.until if self.until is None else min(self.until, rejection.until)
         return use
-
-
-def _kept_by_node(replay: CycleReplay, pod_group: int) -> Counter[int]:
-    """GPUs that planned starts of other pod groups reserve, by node."""
-    kept, shapes = Counter[int](), replay.cluster.shapes
-    own = replay.cluster.pod_groups[pod_group].facts.uid
-    for row in replay.result.planned_starts or ():
-        for place in row.places if row.pod_group != own else ():
-            if NOWHERE not in (place.node, place.shape):
-                kept[place.node] += whole_demand(shapes[place.shape])[GPU] * place.pods
-    return kept
 
 
 def earlier_in_order(replay: CycleReplay, pod_group: int) -> list[int]:

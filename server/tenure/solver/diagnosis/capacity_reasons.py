@@ -25,7 +25,7 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles, FoundObstacle
-from tenure.solver.diagnosis.free_gpus import FreeGpus
+from tenure.solver.diagnosis.free_gpus import FreeGpus, kept_by_planned_starts
 from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
 from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
@@ -128,7 +128,7 @@ class _CapacityChecks:
         self._kinds: dict[Hashable, _Kind] = {}
         self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
         """The last kind by queue: the next pod group is often of the same, and a key is slow."""
-        self._free: dict[int, _FreeGpus] = {}
+        self._free: dict[tuple[int, int], _FreeGpus] = {}
         self._idle: FreeGpus | None = None
         self._odd_gpus = OddGpus(self._session, status)
         self._evictions = EvictionObstacles(context, status)
@@ -181,7 +181,7 @@ class _CapacityChecks:
 
     def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
         """The reason by what is free on the nodes, and by what stops evictions."""
-        gpus = self._free_gpus(tasks)
+        gpus = self._free_gpus(pod_group, tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
         found = self._evictions.find(pod_group, tasks, lambda: self._misplaced(pod_group, tasks))
@@ -326,23 +326,25 @@ class _CapacityChecks:
             ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source, for_owner=is_own
         )
 
-    def _free_gpus(self, tasks: list[int]) -> _FreeGpus | None:
+    def _free_gpus(self, pod_group: int, tasks: list[int]) -> _FreeGpus | None:
         """Free GPUs for tasks of one shape; None: they have several, or request none."""
         shapes = {self._cluster.tasks[task].shape.index for task in tasks}
         per_pod = self._per_pod(tasks)
         if len(shapes) > 1 or not per_pod:
             return None
         shape = self._cluster.tasks[tasks[0]].shape
-        if shape.index not in self._free:
-            self._free[shape.index] = self._sum_free(shape, per_pod)
-        return self._free[shape.index]
+        key = shape.index, pod_group if self._session.planned_starts else -1
+        if key not in self._free:
+            self._free[key] = self._sum_free(pod_group, shape, per_pod)
+        return self._free[key]
 
-    def _sum_free(self, shape: TaskShape, per_pod: int) -> _FreeGpus:
+    def _sum_free(self, pod_group: int, shape: TaskShape, per_pod: int) -> _FreeGpus:
         total = free = largest = fitting = 0
         nodes = self._cluster.nodes
         self._idle = self._idle or FreeGpus(self._session.ledger)
+        kept = kept_by_planned_starts(self._session, pod_group)
         for node in bits(self._context.components.allowed_nodes.of(shape)):
-            idle = self._idle.on(node)
+            idle = self._idle.on(node, kept)
             total += nodes[node].allocatable[GPU]
             free += idle
             largest = max(largest, idle)
