@@ -101,7 +101,10 @@ class Case:
         return outcome_of(self.decide(cluster, profile), pod_group) in PLACED
 
     def runs(self, cluster: Cluster, pod_group: int, cycles: int = CYCLES) -> bool:
-        """Whether more of its pods run within some cycles, a minute apart or at the time of a notice."""
+        """Whether more of its pods run within some cycles, a minute apart or at the time of a notice.
+
+        More than before, or than once it has lost some of them.
+        """
         tasks = self.cluster.pod_groups[pod_group].tasks
         before = pods_on_nodes(cluster, tasks)
         for _ in range(cycles):
@@ -110,6 +113,7 @@ class Case:
             cluster = apply_decisions(cluster, decision, max(MINUTE, due - cluster.now))
             if pods_on_nodes(cluster, tasks) > before:
                 return True
+            before = min(before, pods_on_nodes(cluster, tasks))
         return False
 
     def settled(self, pod_group: int) -> Cluster:

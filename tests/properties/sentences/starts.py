@@ -80,7 +80,8 @@ def estimate(case: Case, said: Said) -> Iterator[str]:
     if max(times) < case.cluster.now:
         yield f"{said.text} That is over"
     start = played_start(case, said.about, max(times) + STEP)
-    if start is not None and not min(times) - STEP <= start <= max(times) + STEP:
+    first = case.cluster.now if said.text.startswith("It starts by") else min(times) - STEP
+    if start is not None and not first <= start <= max(times) + STEP:
         late = (start - case.cluster.now) // MINUTE
         yield f"{said.text} It starts after {late} minutes"
 
@@ -107,6 +108,7 @@ def played_start(case: Case, about: int, last: int) -> int | None:
         cluster = apply_decisions(cluster, decision, elapsed)
         if pods_on_nodes(cluster, tasks) > before:
             return started
+        before = min(before, pods_on_nodes(cluster, tasks))  # it may lose some first
         over = [group for group, end in ends.items() if end <= cluster.now]
         cluster = with_placements(
             cluster, {task: GONE for group in over for task in cluster.pod_groups[group].tasks}
