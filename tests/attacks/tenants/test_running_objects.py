@@ -187,6 +187,48 @@ def test_borrowed_gpus_are_reclaimed_from_a_pod_group_that_names_another_node_po
     assert evicted_pods(builder.snapshot(NOW)) == {"uid-guest-0", "uid-guest-1"}
 
 
+def in_pool(item: dict[str, Any], pool: str) -> dict[str, Any]:
+    item["metadata"]["labels"] = {NODE_POOL: pool}
+    return item
+
+
+def borrowed_in_pool() -> tuple[Borrowed, SnapshotBuilder]:
+    """A borrower in node pool a, and what its adapter sees."""
+    borrowed = Borrowed(**{NODE_POOL: "a"})
+    borrowed.world.put("nodes", node(labels={NODE_POOL: "a"}))
+    borrowed.world.put("kai_pod_groups", in_pool(borrowed.group(), "a"))
+    builder = borrowed.new_builder(SnapshotScope(cluster_id="test", node_pool="a"))
+    assert [row.uid for row in builder.snapshot(NOW).pod_groups] == ["uid-guest"]
+    return borrowed, builder
+
+
+def test_borrowed_gpus_are_reclaimed_from_pods_that_name_a_pod_group_of_another_node_pool() -> None:
+    borrowed, builder = borrowed_in_pool()
+    borrowed.world.put("kai_pod_groups", in_pool(pod_group("elsewhere"), "b"))
+    for name in ("guest-0", "guest-1"):
+        borrowed.write_pod(name, meta=member("elsewhere"))
+    meta = {"labels": {names.QUEUE: "lends", NODE_POOL: "a"}}
+    borrowed.world.put("pods", pod("owner", requests={"nvidia.com/gpu": "8"}, meta=meta))
+    assert evicted_pods(builder.snapshot(NOW)) == {"uid-guest-0", "uid-guest-1"}
+    borrowed.world.put("kai_pod_groups", in_pool(pod_group("elsewhere", queue="q"), "a"))
+    assert {row.pod_group for row in builder.snapshot(NOW).pods} >= {"uid-elsewhere"}, "it takes them now"
+
+
+def test_pod_group_that_moved_to_another_node_pool_after_its_pods_is_left_to_its_adapter() -> None:
+    borrowed, builder = borrowed_in_pool()
+    for name in ("guest-0", "guest-1"):
+        borrowed.world.remove("pods", f"uid-{name}")
+    borrowed.world.put("kai_pod_groups", in_pool(borrowed.group(), "b"))
+    builder.snapshot(NOW)
+    borrowed.world.put("nodes", in_pool(node("n2"), "b"))
+    for name in ("guest-0", "guest-1"):
+        borrowed.world.put("pods", running(name, on="n2", requests=GPU, meta=member("guest")))
+    snapshot = builder.snapshot(NOW)
+    assert (list(snapshot.pods), list(snapshot.pod_groups)) == ([], [])
+    assert not builder.warnings.active
+    assert not builder.set_aside.objects
+
+
 def test_derived_pod_group_keeps_running_pods_that_name_another_node_pool() -> None:
     world, here = CachedCluster(), {NODE_POOL: "a"}
     world.put("nodes", node(labels=here))
@@ -202,6 +244,7 @@ def test_derived_pod_group_keeps_running_pods_that_name_another_node_pool() -> N
 def test_pod_of_a_deleted_pod_group_that_terminates_is_waited_for() -> None:
     """Else its GPUs would seem to be held by others, and a second victim would be evicted."""
     borrowed = Borrowed()
+    borrowed.builder.warnings.take_new()
     (before,) = borrowed.builder.snapshot(NOW).nodes
     borrowed.world.remove("kai_pod_groups", "uid-guest")
     for name in ("guest-0", "guest-1"):
@@ -210,6 +253,7 @@ def test_pod_of_a_deleted_pod_group_that_terminates_is_waited_for() -> None:
     snapshot = borrowed.builder.snapshot(NOW)
     assert {(row.pod_group, row.status) for row in snapshot.pods} == {("uid-guest", pb.POD_STATUS_RELEASING)}
     assert list(snapshot.nodes) == [before], "what they hold is not that of others"
+    assert not borrowed.builder.warnings.active, "so ends every pod group that is deleted with its pods"
 
 
 def test_pending_pods_of_an_unusable_pod_group_wait() -> None:

@@ -29,6 +29,16 @@ def test_minimum_beyond_a_bound(
     assert is_too_large(cluster, 0, code) is expected
 
 
+@pytest.mark.parametrize(("required", "expected"), [(1, False), (2, True)])
+def test_only_subgroups_that_are_required_count(required: int, expected: bool) -> None:
+    builder = ClusterBuilder().node("n", gpus=8).queue("q", limit=5)
+    builder.pod_group("gang", queue="q", min_sub_groups=required)
+    for name in ("a", "b"):
+        builder.sub_group("gang", name, min_member=4)
+        builder.pending("gang", gpus=1, count=4, sub_group=name)
+    assert is_too_large(builder.build(), 0, ReasonCode.OVER_LIMIT) is expected
+
+
 def test_cpus_count_too() -> None:
     builder = ClusterBuilder().node("n", gpus=8).queue("q", cpu_limit=7)
     cluster = builder.pending("gang", queue="q", gpus=1, cpus=2, count=4).build()

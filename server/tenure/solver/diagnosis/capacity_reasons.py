@@ -123,7 +123,8 @@ class _CapacityChecks:
     def __init__(self, context: CycleContext, status: Sequence[QueueStatus]) -> None:
         self._context, self._reclaims = context, RECLAIM.name in context.session.profile.actions
         self._session, self._cluster = context.session, context.session.cluster
-        self._is_varied = bool(self._cluster.topologies or self._cluster.carried.rows(PLANNED_STARTS))
+        self._has_planned = bool(self._cluster.carried.rows(PLANNED_STARTS) or self._session.planned_starts)
+        self._is_varied = bool(self._cluster.topologies) or self._has_planned
         self._nodes = context.components.node_order.all_nodes
         self._kinds: dict[Hashable, _Kind] = {}
         self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
@@ -333,7 +334,9 @@ class _CapacityChecks:
         if len(shapes) > 1 or not per_pod:
             return None
         shape = self._cluster.tasks[tasks[0]].shape
-        key = shape.index, pod_group if self._session.planned_starts else -1
+        uid = self._cluster.pod_groups[pod_group].facts.uid
+        is_owner = any(row.pod_group == uid for row in self._session.planned_starts or ())
+        key = shape.index, pod_group if is_owner else -1
         if key not in self._free:
             self._free[key] = self._sum_free(pod_group, shape, per_pod)
         return self._free[key]
@@ -344,6 +347,7 @@ class _CapacityChecks:
         self._idle = self._idle or FreeGpus(self._session.ledger)
         kept = kept_by_planned_starts(self._session, pod_group)
         for node in bits(self._context.components.allowed_nodes.of(shape)):
+            self._session.stop.check()
             idle = self._idle.on(node, kept)
             total += nodes[node].allocatable[GPU]
             free += idle
@@ -368,7 +372,7 @@ class _CapacityChecks:
         single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
         is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
         why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
-        kept = kept_key(self._session, group) if self._cluster.carried.rows(PLANNED_STARTS) else None
+        kept = kept_key(self._session, group) if self._has_planned else None
         return group.queue, group.facts.priority, group.is_preemptible, is_over, why, *shapes, single, kept
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import QueueFacts
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
+from tenure.solver.model.workload import Member, PodSet
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.terms.reasons import ReasonCode
 
@@ -18,12 +19,8 @@ def is_too_large(cluster: Cluster, pod_group: int, code: ReasonCode) -> bool:
     """
     if code not in (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA):
         return False
-    group, needed = cluster.pod_groups[pod_group], [0, 0, 0]
-    for part in group.pod_sets:
-        shapes = [cluster.tasks[task].shape for task in part.tasks]
-        for place, resource in enumerate(_RESOURCES):
-            least = min([_requested(shape, resource) for shape in shapes], default=0)
-            needed[place] += part.min_available * least
+    group = cluster.pod_groups[pod_group]
+    needed = [_least(cluster, group.root, resource) for resource in _RESOURCES]
     queue = group.queue
     while queue is not None:
         most = _bound(cluster.queues[queue].facts, code)
@@ -31,6 +28,14 @@ def is_too_large(cluster: Cluster, pod_group: int, code: ReasonCode) -> bool:
             return True
         queue = cluster.queues[queue].parent
     return False
+
+
+def _least(cluster: Cluster, member: Member, resource: int) -> int:
+    """The least amount with which a subgroup is satisfied, as `min_pods` counts its pods."""
+    if isinstance(member, PodSet):
+        shapes = [cluster.tasks[task].shape for task in member.tasks]
+        return member.min_available * min([_requested(shape, resource) for shape in shapes], default=0)
+    return sum(sorted([_least(cluster, each, resource) for each in member.members])[: member.required])
 
 
 def _requested(shape: TaskShape, resource: int) -> int:

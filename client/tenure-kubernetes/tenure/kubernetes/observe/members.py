@@ -164,7 +164,7 @@ class Members:
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
     def _stays(self, pod: Pod, reference: Reference | None, before: Member) -> bool:
-        """Whether a pod on a node stays in the pod group that it was in, as it names none that can be read.
+        """Whether a pod on a node stays in the pod group that it was in, as it names none that takes it.
 
         Any user may delete a pod group, or name another one on a pod, or none. One that terminates stays
         until it has ended, so that what it holds is known to be released.
@@ -174,8 +174,7 @@ class Members:
             return False
         if reference is None:
             return before.origin is None or not self._config.has(pod.metadata.labels)
-        uid = self._groups.uid_of(reference)
-        return uid is None or (uid != before.pod_group and self._groups.is_unreadable(uid))
+        return self._groups.uid_of(reference) != before.pod_group and not self._groups.takes(reference)
 
     def _out_of_reach(self, pod: Pod, reference: Reference) -> str:
         """How long a pod on a node is out of reach, as nothing is known of its pod group; "": it is not."""

@@ -1,6 +1,6 @@
 """All pod groups and their rows, of all kinds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -113,6 +113,10 @@ class PodGroupTable:
         self._gone_uids: dict[Reference, str] = {}
         self._others: set[str] = set()
         """Uids of the objects of other node pools and other schedulers."""
+        self.has_node: Callable[[str], bool] = lambda _name: False
+        """Whether a node is of the node pool."""
+        self._watched: set[Reference] = set()
+        """Objects that pods name and did not join, because they are not for them as they are now."""
 
     def take_changes(self) -> tuple[set[str], set[Reference]]:
         """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
@@ -134,6 +138,8 @@ class PodGroupTable:
                     self._gone[uid], self._gone_uids[name] = name, uid
                 moved |= self._name(uid, Reference(api, meta.namespace, meta.name) if meta else None)
             uids |= changed
+        moved |= self._watched & {self._references[uid] for uid in uids if uid in self._references}
+        self._watched -= moved
         return uids, moved
 
     def uid_of(self, reference: Reference) -> str | None:
@@ -153,9 +159,19 @@ class PodGroupTable:
         followed = self._caches.followed_collections
         return f"{api}_pod_groups" in followed or f"{api}_queues" not in followed
 
-    def is_unreadable(self, uid: str) -> bool:
-        """Whether an object is there of which no version could be read."""
-        return self._caches.unreadable_pod_group(uid) is not None
+    def takes(self, reference: Reference) -> bool:
+        """Whether a running pod may join a named pod group: it can be read, and is of this node pool.
+
+        If not, its name is among those that moved once the object changes.
+        """
+        uid = self._uids.get(reference)
+        if uid is None:
+            return False
+        item = self._caches.pod_group(uid)
+        if item is not None and (reference.api == NATIVE or self._config.has(item.metadata.labels)):
+            return True
+        self._watched.add(reference)
+        return False
 
     def reference(self, uid: str) -> Reference | None:
         """How pods name a pod group; None: it is derived."""
@@ -201,6 +217,8 @@ class PodGroupTable:
         self.users.discard(uid)
         self._lost.discard(uid)
         if uid in self._gone and uid not in self._others and pods:
+            if not any(map(is_running, pods)):
+                return self.stand_in(uid, origin, pods, around, now)
             raise UnusablePodGroup("it was deleted while its pods run: create it again")
         if (unreadable := self._caches.unreadable_pod_group(uid)) is not None:
             if not self._is_here(uid, self._config.has(unreadable.metadata.labels), pods):
@@ -376,13 +394,20 @@ class PodGroupTable:
         What was given here stays here until its pods have ended: anybody who may write it may change its
         labels. Then raises UnusablePodGroup.
         """
-        if not is_here and any(map(uses_resources, pods)) and self._was_given(uid):
-            raise UnusablePodGroup("it names another node pool or scheduler while its pods run here")
+        if not is_here:
+            if not any(uses_resources(pod) and self.has_node(pod.spec.node_name) for pod in pods):
+                if self._stored is not None:
+                    self._stored.forget(uid)  # what is given elsewhere later is not this adapter's
+            elif self._was_given(uid):
+                self._others.discard(uid)
+                raise UnusablePodGroup("it names another node pool or scheduler while its pods run here")
         (self._others.discard if is_here else self._others.add)(uid)
         return is_here
 
     def _was_given(self, uid: str) -> bool:
         """Whether this adapter signed what the pod group was given."""
+        if self._stored is None:
+            return False
         stored = self._read_stored(uid, {}, [])
         return stored.is_signed and names.GRANT in stored.values
 

@@ -85,6 +85,7 @@ class SnapshotBuilder:
         self._nodes = NodeRows(
             *(caches.nodes, config, self.volumes.limits, self.claims.sets.offered), *of_objects
         )
+        self._groups.has_node = lambda name: name in self._nodes.managed
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, *of_objects),
             *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims, self._budgets),
