@@ -315,9 +315,21 @@ class ReservationFulfiller:
         return next(blocked, None) or self.context.placer.capacity(index, present)
 
     def _is_ready(self, pod_group: int) -> bool:
-        if pod_group not in self._ready and self.context.gangs.is_ready(pod_group):
+        """Whether it has its minimum, or will have it once pods that were moved for others are back."""
+        if pod_group in self._ready:
+            return True
+        is_ready = self.context.gangs.is_ready(pod_group) or self._is_being_moved(pod_group)
+        if is_ready:
             self._ready.add(pod_group)
-        return pod_group in self._ready
+        return is_ready
+
+    def _is_being_moved(self, pod_group: int) -> bool:
+        return any(
+            hold.pod_group == pod_group
+            for group in self._cluster.in_flight
+            if group.beneficiary != pod_group
+            for hold in group.reservations
+        )
 
     def _place(self, attempt: FulfillmentAttempt, reserve: InFlightDecision, task: int) -> Rejection | None:
         self.session.stop.check()
