@@ -147,7 +147,7 @@ class JobStarter:
     def _probe(self, starts: Sequence[Start], seconds: float) -> Mapping[str, str]:
         """Why Slurm would not start jobs that were released, by reference, in some seconds. Holds them again.
 
-        Only a job of which Slurm says that it waits for its nodes is not in the result: silence is no answer.
+        Jobs that, as Slurm says, wait for their nodes are not in the result. Silence counts as a refusal.
         """
         left, reasons = {start.reference: start for start in starts}, dict[str, str]()
         pending: dict[str, str] = {}

@@ -23,7 +23,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Unreadable(NamedTuple):
-    """An object that does not match its kind, and of which no version is known that does."""
+    """An object without any known version that matches its kind."""
 
     metadata: ObjectMeta
     """Only names and uid, if not even this matches."""

@@ -149,7 +149,7 @@ class ObjectCaches:
         return found or self.native_pod_groups.find(uid)
 
     def unreadable_pod_group(self, uid: str) -> Unreadable | None:
-        """The object of a pod group of which no version was readable; None: one was, or there is none."""
+        """The object of a pod group, if no version of it was readable, else None."""
         caches = (self.kai_pod_groups, self.volcano_pod_groups, self.native_pod_groups)
         return next(filter(None, (cache.unreadable(uid) for cache in caches)), None)
 

@@ -1,4 +1,4 @@
-"""Pods on nodes that name a pod group of which nothing is known.
+"""Pods on nodes that name an unknown pod group.
 
 It may have been deleted while no adapter ran, or be one that the API server does not show yet. So each such
 pod has no row for a while: it is out of reach, and no queue counts it. Then it has one, so that what other

@@ -89,7 +89,7 @@ class UserQueues:
         return bool(self._rules.queues) and SEPARATOR in queue
 
     def team(self, queue: str) -> str:
-        """The queue of a team, of which this may be that of a user."""
+        """The queue of the team: this one, or the one that this queue of a user belongs to."""
         return queue.partition(SEPARATOR)[0] if self.names(queue) else queue
 
     def assign(self, row: pb.PodGroup, pods: Sequence[Pod], is_running: bool) -> str:

@@ -10,15 +10,15 @@ from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
 from tenure.kubernetes.observe.native_pod_groups import missing
-from tenure.kubernetes.observe.pod_group_rows import task_of
-from tenure.kubernetes.observe.pod_group_table import (
+from tenure.kubernetes.observe.pod_group_names import (
     KAI,
     NATIVE,
     VOLCANO,
-    PodGroupTable,
+    PodGroupNames,
     Reference,
     reference_of,
 )
+from tenure.kubernetes.observe.pod_group_rows import task_of
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.chains import OwnerLookup
 from tenure.kubernetes.rows.gpus import ANNOTATIONS
@@ -59,8 +59,8 @@ class Member(NamedTuple):
 class Members:
     """All pods of the cluster, by uid, by pod group, and by the pod group that they name."""
 
-    def __init__(self, groups: PodGroupTable, config: SnapshotScope, owners: OwnerLookup) -> None:
-        self._groups, self._config, self._owners = groups, config, owners
+    def __init__(self, names: PodGroupNames, config: SnapshotScope, owners: OwnerLookup) -> None:
+        self._by_name, self._config, self._owners = names, config, owners
         self._shapes = ShapeInterner()
         self.by_uid: dict[str, Member] = {}
         self._of_group: defaultdict[str, set[str]] = defaultdict(set)
@@ -174,11 +174,11 @@ class Members:
             return False
         if reference is None:
             return before.origin is None or not self._config.has(pod.metadata.labels)
-        return self._groups.uid_of(reference) != before.pod_group and not self._groups.takes(reference)
+        return self._by_name.uid_of(reference) != before.pod_group and not self._by_name.takes(reference)
 
     def _out_of_reach(self, pod: Pod, reference: Reference) -> str:
         """How long a pod on a node is out of reach, as nothing is known of its pod group; "": it is not."""
-        if not self._groups.follows(reference.api):
+        if not self._by_name.follows(reference.api):
             return "nothing evicts this pod, as pod groups of its kind are not observed"
         if self.missing.is_out_of_reach(pod.metadata.uid):
             return f"nothing evicts this pod for {SECONDS / 60:g} minutes: create the pod group again"
@@ -191,9 +191,9 @@ class Members:
         in derived ones, so they count in a queue. Others wait, those for a pod group of Kubernetes itself in
         derived ones, too.
         """
-        uid, problem = self._groups.uid_of(reference) if reference is not None else None, ""
+        uid, problem = self._by_name.uid_of(reference) if reference is not None else None, ""
         if uid is None and uses_resources(pod):
-            uid = self._groups.uid_of_gone(reference) or None
+            uid = self._by_name.uid_of_gone(reference) or None
         if uid is not None:
             return uid, None, ""
         workload = pod.spec.workload_ref
@@ -202,7 +202,7 @@ class Members:
             if not uses_resources(pod) or pod.metadata.deletion_timestamp is not None:
                 return "", None, problem
         elif reference is not None:
-            problem = missing(reference.name, is_served=self._groups.reads_native)
+            problem = missing(reference.name, is_served=self._by_name.reads_native)
         elif workload is not None:
             problem = missing(workload.name, is_served=False)
         elif not self._config.derive:

@@ -1,20 +1,27 @@
 """All pod groups and their rows, of all kinds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.api.object_cache import ObjectCache, Unreadable
+from tenure.kubernetes.api.object_cache import Unreadable
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.limits.user_queues import UserQueues
 from tenure.kubernetes.objects import names
-from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.annotations.fields import SETTINGS, read_fields
 from tenure.kubernetes.observe.annotations.holds import read_dependencies, read_holds, read_stored_hold
 from tenure.kubernetes.observe.annotations.queue_bounds import warn_of_misplaced
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.native_pod_groups import native_pod_group_row, unsupported
+from tenure.kubernetes.observe.pod_group_names import (
+    KAI,
+    NATIVE,
+    VOLCANO,
+    PodGroupNames,
+    Reference,
+    reference_of,
+)
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
     UnusablePodGroup,
@@ -38,22 +45,8 @@ from tenure.kubernetes.rows.pods import ENDED, is_running, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
 
-KAI: Final = "kai"
-VOLCANO: Final = "volcano"
-NATIVE: Final = "native"
-_VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
-
-
 LOST: Final = "-"
 """Queue of pods on nodes whose queue nothing says. No object has this name, and nothing starts there."""
-
-
-class Reference(NamedTuple):
-    """Reference of a pod to its pod group."""
-
-    api: str
-    namespace: str
-    name: str
 
 
 class RowContext(NamedTuple):
@@ -76,18 +69,6 @@ class PodGroupRow(NamedTuple):
     """Why its pending pods are not scheduled: its namespace may not use its queue. "": it may."""
 
 
-def reference_of(pod: Pod) -> Reference | None:
-    """The pod group that a pod names, or None."""
-    meta = pod.metadata
-    if name := meta.annotations.get(names.KAI_POD_GROUP):
-        return Reference(KAI, meta.namespace, name)
-    for key in names.VOLCANO_POD_GROUPS:
-        if name := meta.annotations.get(key):
-            return Reference(VOLCANO, meta.namespace, name)
-    group = pod.spec.scheduling_group
-    return Reference(NATIVE, meta.namespace, group.pod_group_name) if group is not None else None
-
-
 def _is_astray(pod: Pod) -> bool:
     """Whether a pod of a derived pod group is on a node and names another pod group, which does not exist."""
     return reference_of(pod) is not None and is_running(pod)
@@ -100,109 +81,21 @@ class PodGroupTable:
         self, caches: ObjectCaches, config: SnapshotScope, stored: StoredAnnotations | None = None
     ) -> None:
         self._caches, self._config, self._stored = caches, config, stored
+        self.by_name: Final = PodGroupNames(caches, config)
         self._last_queues: dict[str, str] = {}
         """The last permitted queue of each pod group, by uid."""
-        self._references: dict[str, Reference] = {}
-        """Pod group objects, by uid."""
         self._lost: set[str] = set()
         """Uids of the pod groups in the queue of what is lost."""
         self.users = UserQueues(config.user_queues)
-        self._uids: dict[Reference, str] = {}
-        self._gone: dict[str, Reference] = {}
-        """How pods name objects that were deleted, by uid, while pods on nodes are in them."""
-        self._gone_uids: dict[Reference, str] = {}
         self._others: set[str] = set()
         """Uids of the objects of other node pools and other schedulers."""
         self.has_node: Callable[[str], bool] = lambda _name: False
         """Whether a node is of the node pool."""
-        self._watched: set[Reference] = set()
-        """Objects that pods name and did not join, because they are not for them as they are now."""
-
-    def take_changes(self) -> tuple[set[str], set[Reference]]:
-        """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
-        uids: set[str] = set()
-        moved: set[Reference] = set()
-        caches: tuple[tuple[str, ObjectCache[Any]], ...] = (
-            (KAI, self._caches.kai_pod_groups),
-            (VOLCANO, self._caches.volcano_pod_groups),
-            (NATIVE, self._caches.native_pod_groups),
-        )
-        for api, cache in caches:
-            changed = cache.take_changes()
-            found = {uid: cache.find(uid) or cache.unreadable(uid) for uid in changed}
-            for uid, item in sorted(found.items(), key=lambda one: one[1] is not None):
-                meta = item.metadata if item else None
-                if meta is not None:
-                    self._forget_gone(uid)
-                elif (name := self._references.get(uid)) is not None:
-                    self._gone[uid], self._gone_uids[name] = name, uid
-                moved |= self._name(uid, Reference(api, meta.namespace, meta.name) if meta else None)
-            uids |= changed
-        moved |= self._watched & {self._references[uid] for uid in uids if uid in self._references}
-        self._watched -= moved
-        return uids, moved
-
-    def uid_of(self, reference: Reference) -> str | None:
-        """Uid of the named pod group, or None."""
-        return self._uids.get(reference)
-
-    def uid_of_gone(self, reference: Reference | None) -> str:
-        """Uid of the last one of this name, if it was deleted while pods on nodes are in it; else ""."""
-        return self._gone_uids.get(reference, "") if reference is not None else ""
-
-    def follows(self, api: str) -> bool:
-        """Whether all pod groups of an API are observed.
-
-        There are none where the cluster does not have its queues either, or where the adapter is not to use
-        the API.
-        """
-        followed = self._caches.followed_collections
-        return f"{api}_pod_groups" in followed or f"{api}_queues" not in followed
-
-    def takes(self, reference: Reference) -> bool:
-        """Whether a running pod may join a named pod group: it can be read, and is of this node pool.
-
-        If not, its name is among those that moved once the object changes.
-        """
-        uid = self._uids.get(reference)
-        if uid is None:
-            return False
-        item = self._caches.pod_group(uid)
-        if item is not None and (reference.api == NATIVE or self._config.has(item.metadata.labels)):
-            return True
-        self._watched.add(reference)
-        return False
-
-    def reference(self, uid: str) -> Reference | None:
-        """How pods name a pod group; None: it is derived."""
-        return self._references.get(uid)
-
-    def title(self, uid: str) -> str:
-        """A pod group as messages name it."""
-        name = self._references.get(uid) or self._gone.get(uid)
-        return f"derived pod group {uid}" if name is None else f"PodGroup {name.namespace}/{name.name}"
-
-    def subject(self, uid: str) -> ObjectReference | None:
-        """The object of a pod group; None: it is derived, or gone."""
-        reference = self._references.get(uid)
-        if reference is None:
-            return None
-        version = _VERSIONS.get(reference.api) or self._caches.native_version
-        return ObjectReference(version, POD_GROUP, reference.namespace, reference.name, uid)
-
-    @property
-    def reads_native(self) -> bool:
-        """Whether pod groups of `scheduling.k8s.io` are observed."""
-        return bool(self._caches.native_version)
 
     def blocked(self, uid: str, levels: Levels) -> str:
         """Why pending pods of a pod group wait, though it has a row; "": they do not."""
         group = self._caches.native_pod_groups.find(uid)
         return unsupported(group, levels) if group is not None else ""
-
-    def objects(self) -> list[str]:
-        """Uids of all pod group objects."""
-        return list(self._references)
 
     def row(
         self,
@@ -216,7 +109,7 @@ class PodGroupTable:
         """The row of a pod group with these pods. Raises UnusablePodGroup."""
         self.users.discard(uid)
         self._lost.discard(uid)
-        if uid in self._gone and uid not in self._others and pods:
+        if self.by_name.name_of_gone(uid) is not None and uid not in self._others and pods:
             if not any(map(is_running, pods)):
                 return self.stand_in(uid, origin, pods, around, now)
             raise UnusablePodGroup("it was deleted while its pods run: create it again")
@@ -266,7 +159,7 @@ class PodGroupTable:
         places = places_of(place_of_object(there) if there is not None else None, origin, pods)
         meta = oldest_of(pods).metadata if there is None else there.metadata
         row = stand_in_row(uid, meta, places, pods, around.priorities)
-        if (gone := self._gone.get(uid)) is not None:
+        if (gone := self.by_name.name_of_gone(uid)) is not None:
             row.name, row.namespace = gone.name, gone.namespace
         read_annotations(row, stored.values, [])
         self._lost.discard(uid)
@@ -287,14 +180,14 @@ class PodGroupTable:
     def _dependencies(self, namespace: str, annotations: Mapping[str, str]) -> Iterator[str]:
         """Uids of the pod groups that an annotation names; the names of those that do not exist."""
         for name in read_dependencies(annotations):
-            found = (self._uids.get(Reference(api, namespace, name)) for api in (KAI, VOLCANO, NATIVE))
+            found = (self.by_name.uid_of(Reference(api, namespace, name)) for api in (KAI, VOLCANO, NATIVE))
             yield next(filter(None, found), name)
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered of a pod group that is gone."""
         self._last_queues.pop(uid, None)
         self._lost.discard(uid)
-        self._forget_gone(uid)
+        self.by_name.forget_gone(uid)
         self._others.discard(uid)
         if self._stored is not None:
             self._stored.forget(uid)
@@ -314,7 +207,7 @@ class PodGroupTable:
         A requeue cooldown that its owners or pods have counts where the journal has none.
         """
         item = self._there(uid)
-        if item is None and uid in self._gone and self._stored is not None:
+        if item is None and self._stored is not None and self.by_name.name_of_gone(uid) is not None:
             return self._stored.read(uid, {}, warnings)
         if item is None:
             cooldown = written.get(names.REQUEUE_NOT_BEFORE)
@@ -358,11 +251,6 @@ class PodGroupTable:
     def _there(self, uid: str) -> PodGroupObject | Unreadable | None:
         """The object of a pod group, readable or not; None: it is derived, or gone."""
         return self._caches.pod_group(uid) or self._caches.unreadable_pod_group(uid)
-
-    def _forget_gone(self, uid: str) -> None:
-        name = self._gone.pop(uid, None)
-        if name is not None and self._gone_uids.get(name) == uid:
-            del self._gone_uids[name]
 
     def _row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
@@ -410,19 +298,3 @@ class PodGroupTable:
             return False
         stored = self._read_stored(uid, {}, [])
         return stored.is_signed and names.GRANT in stored.values
-
-    def _name(self, uid: str, now: Reference | None) -> set[Reference]:
-        """Update the name of an object; None: it is gone. Returns names that changed their meaning."""
-        before = self._references.get(uid)
-        if before == now:
-            return set()
-        moved = set()
-        if before is not None:
-            del self._references[uid]
-            if self._uids.get(before) == uid:
-                del self._uids[before]
-                moved.add(before)
-        if now is not None:
-            self._references[uid], self._uids[now] = now, uid
-            moved.add(now)
-        return moved

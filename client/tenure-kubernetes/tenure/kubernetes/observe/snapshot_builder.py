@@ -66,7 +66,7 @@ class SnapshotBuilder:
         """Keys of the warnings about other rows that the server set aside."""
         self._groups = PodGroupTable(caches, config, stored)
         self._owners = owners or NoOwnerLookup()
-        self._members = Members(self._groups, config, self._owners)
+        self._members = Members(self._groups.by_name, config, self._owners)
         self.queues: RowTable[pb.Queue] = RowTable()
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._version = 0
@@ -148,7 +148,7 @@ class SnapshotBuilder:
 
     def subject(self, pod_group: str) -> ObjectReference | None:
         """The object with the annotations and conditions of a pod group; None: it is derived."""
-        return self._groups.subject(pod_group)
+        return self._groups.by_name.subject(pod_group)
 
     def pod_group(self, uid: str) -> pb.PodGroup | None:
         """Row of a pod group. Do not change it."""
@@ -173,7 +173,7 @@ class SnapshotBuilder:
     def owns(self, pod_group: str) -> bool:
         """Whether a pod group has a row, and not only pods of other schedulers."""
         return pod_group in self._pod_groups.rows and not self._members.is_foreign(
-            self._groups.reference(pod_group)
+            self._groups.by_name.reference(pod_group)
         )
 
     def is_set_aside(self, pod_group: str) -> bool:
@@ -199,7 +199,7 @@ class SnapshotBuilder:
     def _catch_up(self, now: Timestamp) -> None:
         """Update all rows from the object caches, and with time."""
         seconds = now.ToNanoseconds() / _SECOND
-        groups, moved = self._groups.take_changes()
+        groups, moved = self._groups.by_name.take_changes()
         pods = self._members.missing.begin(seconds)
         pods |= self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
         is_new, self._has_new_limits = self._has_new_limits, False
@@ -227,7 +227,7 @@ class SnapshotBuilder:
             nodes.update(self._nodes.uids)
             pods |= self._members.with_extended_requests()
         if self._read_queues(is_new) | self._read_context(is_new):
-            groups |= {*self._groups.objects(), *self._members.pod_groups()}
+            groups |= {*self._groups.by_name.objects(), *self._members.pod_groups()}
         pods |= due | {uid for name, uid in self._refused if name == PODS}
         groups |= {uid for name, uid in self._refused if name == POD_GROUPS}
         self._refused.clear()

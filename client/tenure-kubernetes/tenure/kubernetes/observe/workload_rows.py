@@ -64,7 +64,7 @@ class WorkloadRows:
     ) -> None:
         """`bound_to`: nodes of bound pods that the cache may not show yet."""
         self._volumes, self._claims = volumes, claims
-        self._groups, self._members = groups, members
+        self._groups, self._members, self._by_name = groups, members, groups.by_name
         self._bound_to, self._backoff = bound_to, backoff
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.context = RowContext(Priorities(), {}, {}, frozenset())
@@ -135,7 +135,7 @@ class WorkloadRows:
         if reason.text:
             self._reasons[uid] = reason
             warnings.append(f"{reason.text}: {_effect(row)}")
-        subject, key = self._groups.subject(uid), pod_group_key(uid)
+        subject, key = self._by_name.subject(uid), pod_group_key(uid)
         if subject is not None:
             self._set_aside.put(key, subject, reason, tuple(member.pod.metadata.uid for member in members))
         else:
@@ -143,7 +143,7 @@ class WorkloadRows:
         if subject is None and not members:
             self._groups.forget(uid)
             self._refusals.forget(POD_GROUPS, uid)
-        self._warnings.replace(f"pod group {uid}", self._groups.title(uid), warnings)
+        self._warnings.replace(f"pod group {uid}", self._by_name.title(uid), warnings)
         self.pod_groups.put(uid, row)
         is_same = reason == reason_before and blocked_before == self._blocked.get(uid, "")
         return not is_same or _kind(before) != _kind(row)
@@ -221,7 +221,7 @@ class WorkloadRows:
         if problem:
             warnings.append(f"set aside: {problem}")
             reason = SetAsideReason(problem)
-        elif self._groups.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
+        elif self._by_name.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
             reason = _SCHEDULED  # its pod group is named, or it is not pending
         if not problem and (missing := missing_pod_group(member, row_of_group)):
             reason = SetAsideReason(missing)  # an event says so
