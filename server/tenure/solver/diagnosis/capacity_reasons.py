@@ -19,13 +19,13 @@ groups of a queue with equal priority and pods share the result; the number of c
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.odd_gpu import OddGpus
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles, FoundObstacle
-from tenure.solver.diagnosis.free_gpus import FreeGpus, kept_by_planned_starts
+from tenure.solver.diagnosis.free_gpus import FreeSum, FreeSums
 from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
 from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
@@ -40,7 +40,6 @@ from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Member, PodGroup, SubGroupSet
-from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.needed_victims import providers_first
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.placer import Placer
@@ -106,16 +105,6 @@ def _losing(session: Session, waiting: Sequence[int]) -> Iterator[int]:
             yield pod_group
 
 
-class _FreeGpus(NamedTuple):
-    """GPUs of the nodes that pods of a shape may use, in thousandths."""
-
-    total: int
-    free: int
-    largest: int  # free on one node
-    fitting: int
-    """Pods for which a node has enough free GPUs."""
-
-
 @final
 class _CapacityChecks:
     """The checks of one cycle."""
@@ -129,8 +118,7 @@ class _CapacityChecks:
         self._kinds: dict[Hashable, _Kind] = {}
         self._recent: list[_Kind | None] = [None] * (len(self._cluster.queues) + 1)
         """The last kind by queue: the next pod group is often of the same, and a key is slow."""
-        self._free: dict[tuple[int, int], _FreeGpus] = {}
-        self._idle: FreeGpus | None = None
+        self._free = FreeSums(self._session, context.components.allowed_nodes)
         self._odd_gpus = OddGpus(self._session, status)
         self._evictions = EvictionObstacles(context, status)
         self._using = {each.queue for each in status if each.allocated_after[GPU]}
@@ -182,7 +170,7 @@ class _CapacityChecks:
 
     def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
         """The reason by what is free on the nodes, and by what stops evictions."""
-        gpus = self._free_gpus(pod_group, tasks)
+        gpus = self._free.of(pod_group, tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
         found = self._evictions.find(pod_group, tasks, lambda: self._misplaced(pod_group, tasks))
@@ -262,7 +250,7 @@ class _CapacityChecks:
         detail = "it would fit on the free nodes, but not within its topology constraint"
         return Rejection(ReasonCode.TOPOLOGY, detail, source="search")
 
-    def _are_others_within_share(self, pod_group: int, gpus: _FreeGpus | None, tasks: list[int]) -> bool:
+    def _are_others_within_share(self, pod_group: int, gpus: FreeSum | None, tasks: list[int]) -> bool:
         """Whether other queues have the GPUs, and none exceeds its fair share: reclaim finds no victim."""
         if not self._reclaims or gpus is None or gpus.total < self._demand(tasks):
             return False
@@ -270,7 +258,7 @@ class _CapacityChecks:
         path = () if own is None else self._cluster.queues[own].path
         return self._over.issubset(path) and not self._using.issubset(path)
 
-    def _relation(self, tasks: list[int], gpus: _FreeGpus | None) -> str:
+    def _relation(self, tasks: list[int], gpus: FreeSum | None) -> str:
         """What other pods have to do with it, if they alone keep a pod from every node that could take it.
 
         A node is named only for what the pod requires itself: another owner's pods are behind the rest.
@@ -300,7 +288,7 @@ class _CapacityChecks:
     def _no_capacity(
         self,
         tasks: list[int],
-        gpus: _FreeGpus | None,
+        gpus: FreeSum | None,
         unchecked: list[str],
         relation: str,
         found: FoundObstacle,
@@ -326,34 +314,6 @@ class _CapacityChecks:
         return Rejection(
             ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source, for_owner=is_own
         )
-
-    def _free_gpus(self, pod_group: int, tasks: list[int]) -> _FreeGpus | None:
-        """Free GPUs for tasks of one shape; None: they have several, or request none."""
-        shapes = {self._cluster.tasks[task].shape.index for task in tasks}
-        per_pod = self._per_pod(tasks)
-        if len(shapes) > 1 or not per_pod:
-            return None
-        shape = self._cluster.tasks[tasks[0]].shape
-        uid = self._cluster.pod_groups[pod_group].facts.uid
-        is_owner = any(row.pod_group == uid for row in self._session.planned_starts or ())
-        key = shape.index, pod_group if is_owner else -1
-        if key not in self._free:
-            self._free[key] = self._sum_free(pod_group, shape, per_pod)
-        return self._free[key]
-
-    def _sum_free(self, pod_group: int, shape: TaskShape, per_pod: int) -> _FreeGpus:
-        total = free = largest = fitting = 0
-        nodes = self._cluster.nodes
-        self._idle = self._idle or FreeGpus(self._session.ledger)
-        kept = kept_by_planned_starts(self._session, pod_group)
-        for node in bits(self._context.components.allowed_nodes.of(shape)):
-            self._session.stop.check()
-            idle = self._idle.on(node, kept)
-            total += nodes[node].allocatable[GPU]
-            free += idle
-            largest = max(largest, idle)
-            fitting += idle // per_pod
-        return _FreeGpus(total, free, largest, fitting)
 
     def _per_pod(self, tasks: list[int]) -> int:
         return self._session.ledger.request_share(self._cluster.tasks[tasks[0]].shape)[GPU]
@@ -426,7 +386,7 @@ def _has_topology(member: Member) -> bool:
     return member.topology is not None or any(map(_has_topology, inner))
 
 
-def _fragmented(gpus: _FreeGpus, per_pod: int) -> Rejection:
+def _fragmented(gpus: FreeSum, per_pod: int) -> Rejection:
     free, largest = count_gpus(gpus.free), format_gpus(gpus.largest)
     detail = (
         f"{free} are free on nodes that it may use, at most {largest} on one node; "
