@@ -431,8 +431,8 @@ class Chains:
         return replacement
 
     def _stamped(self, rejection: Rejection, plugin: object) -> Rejection:
-        code, detail, until, _, custom, for_owner, by_own = rejection
-        return Rejection(code, detail, until, self._names[id(plugin)], custom, for_owner, by_own)
+        code, detail, until, _, custom, by_own, for_owner = rejection
+        return Rejection(code, detail, until, self._names[id(plugin)], custom, by_own, for_owner)
 
 
 _PACKING: Final = frozenset(

@@ -95,6 +95,15 @@ class ReservationFulfiller:
         }
         named = {hold.task for each in self.attempts.values() for hold in each.group.reservations}
         self._successors = Successors(self.session, named)
+        self._moved: Final = frozenset(
+            [
+                hold.pod_group
+                for group in self._cluster.in_flight
+                for hold in group.reservations
+                if hold.pod_group != group.beneficiary
+            ]
+        )
+        """Pod groups of which pods are moved for others."""
         self._ready: set[int] = set()
         """Pod groups with enough tasks to start; placing more tasks does not change that."""
 
@@ -318,18 +327,10 @@ class ReservationFulfiller:
         """Whether it has its minimum, or will have it once pods that were moved for others are back."""
         if pod_group in self._ready:
             return True
-        is_ready = self.context.gangs.is_ready(pod_group) or self._is_being_moved(pod_group)
+        is_ready = pod_group in self._moved or self.context.gangs.is_ready(pod_group)
         if is_ready:
             self._ready.add(pod_group)
         return is_ready
-
-    def _is_being_moved(self, pod_group: int) -> bool:
-        return any(
-            hold.pod_group == pod_group
-            for group in self._cluster.in_flight
-            if group.beneficiary != pod_group
-            for hold in group.reservations
-        )
 
     def _place(self, attempt: FulfillmentAttempt, reserve: InFlightDecision, task: int) -> Rejection | None:
         self.session.stop.check()

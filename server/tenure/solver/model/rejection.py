@@ -16,10 +16,10 @@ class Rejection(NamedTuple):
     source: str = ""
     custom: CustomReason | None = None
     """What the plugin or action declares beside the code."""
-    for_owner: bool = False
-    """Whether the owner of the pod group may read the detail: it names no pods, queues or nodes of others."""
     by_own: bool = False
     """Whether the task's own relations to other pods are why: then its owner may know on which nodes."""
+    for_owner: bool = False
+    """Whether the owner of the pod group may read the detail: it names no pods, queues or nodes of others."""
 
     def ends_by(self, time: int | None) -> bool:
         """Whether it ends by a time."""

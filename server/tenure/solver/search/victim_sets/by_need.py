@@ -229,7 +229,7 @@ class _Plan:
             if self._own[number] >= least or not self._budget.has_checks:
                 continue
             harm = self._own[number] if len(numbers) == 1 else self.harm(numbers)
-            if harm < least:
+            if harm < least and self._is_within_budgets(numbers):
                 self._take(numbers)
                 if self._slots.total >= missing:
                     best, least = numbers, harm
@@ -284,6 +284,11 @@ class _Plan:
         if not disruptions.is_active:
             return True
         return not disruptions.holder([task for n in (*self._chosen, *added) for task in batches[n].tasks])
+
+    def _is_budgeted(self, number: int) -> bool:
+        """Whether a disruption budget counts any pod of a batch."""
+        facts = self._session.cluster.tasks
+        return any(facts[task].facts.disruption_budgets for task in self._sequence.batches[number].tasks)
 
     def _include(self, numbers: Iterable[int]) -> None:
         """Let batches that were excluded be chosen again."""
@@ -405,8 +410,7 @@ class _Plan:
     def _forget(self, number: int) -> None:
         """The options of all nodes of its pod group may have changed."""
         placements, sequence = self._session.ledger.placements, self._sequence
-        facts = self._session.cluster.tasks
-        if any(facts[task].facts.disruption_budgets for task in sequence.batches[number].tasks):
+        if self._session.disruptions.is_active and self._is_budgeted(number):
             self._options.clear()  # of all nodes, since less or more of the budgets is left
             return
         for other in sequence.of(sequence.batches[number].pod_group):
