@@ -239,6 +239,9 @@ def test_derived_pod_group_keeps_running_pods_that_name_another_node_pool() -> N
     assert [row.uid for row in builder.snapshot(NOW).pods] == ["uid-p"]
     world.put("pods", running("p", meta={"labels": {**meta["labels"], NODE_POOL: "b"}}))
     assert [row.uid for row in builder.snapshot(NOW).pods] == ["uid-p"]
+    assert [each.text for each in builder.warnings.active] == [
+        "it names another node pool now, which is ignored"
+    ]
 
 
 def test_pod_of_a_deleted_pod_group_that_terminates_is_waited_for() -> None:

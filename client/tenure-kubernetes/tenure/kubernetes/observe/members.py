@@ -145,14 +145,8 @@ class Members:
         key, shaped = self._shapes.acquire(pod)
         reference = reference_of(pod)
         if before is not None and self._stays(pod, reference, before):
-            ignored = "" if reference == before.reference else "it names another pod group now"
-            return before._replace(
-                pod=pod,
-                shape_key=key,
-                interned_shape=shaped,
-                ignored=ignored,
-                names_now=reference,
-            )
+            staying = self._staying(pod, reference, before)
+            return staying._replace(shape_key=key, interned_shape=shaped)
         pod_group, origin, problem = "", None, ""
         if pod.spec.scheduler_name == self._config.scheduler_name:
             pod_group, origin, problem = self._group_of(pod, reference)
@@ -162,6 +156,26 @@ class Members:
         elif reference is not None and reference.api != KAI:
             sub_group = ""
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
+
+    def _staying(self, pod: Pod, reference: Reference | None, before: Member) -> Member:
+        """A pod that stays in its object, or in the pod group of its owners, which it follows."""
+        pod_group, origin, sub_group = before.pod_group, before.origin, before.sub_group
+        if origin is not None:
+            origin = origin_of(pod, self._owners) or origin
+            pod_group, sub_group = origin.uid, origin.role(pod)
+            if origin.is_retried:
+                self.undetermined.add(pod.metadata.uid)
+        ignored = "" if reference == before.reference else "it names another pod group now"
+        if origin is not None and not (ignored or self._config.has(pod.metadata.labels)):
+            ignored = "it names another node pool now"
+        return before._replace(
+            pod=pod,
+            pod_group=pod_group,
+            origin=origin,
+            sub_group=sub_group,
+            ignored=ignored,
+            names_now=reference,
+        )
 
     def _stays(self, pod: Pod, reference: Reference | None, before: Member) -> bool:
         """Whether a pod on a node stays in the pod group that it was in, as it names none that takes it.
