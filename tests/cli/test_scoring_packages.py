@@ -31,7 +31,7 @@ CONCERNS = """
     def concerns(self, task):
         return False
 """
-COST = "the node index does not know the score of broken: all scores are computed for every node"
+COST = "the node index does not know the score of broken: whenever a pod is placed, all scores are computed"
 
 
 def score(scores: str = "[0.0 for _ in nodes]", more: str = "") -> str:
