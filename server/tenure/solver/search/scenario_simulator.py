@@ -78,10 +78,10 @@ class ScenarioSimulator:
             waiting = {each: None for each in victims if each not in first}
             for victim in first:
                 self._place_again(statement, victim, nodes)
-            order = filter(waiting.__contains__, self._order.in_order(scenario.preemptor, victims, share))
             tasks = [*scenario.pending]
             is_placed = self._placer.place(statement, scenario.preemptor, tasks, nodes, True) is None
             if is_placed:
+                order = filter(waiting.__contains__, self._order.in_order(scenario.preemptor, victims, share))
                 break
         if is_placed:
             self.place_others(statement, order, waiting, nodes, scenario.pending)

@@ -39,7 +39,7 @@ class PodAffinityFilter:
         kind = self._counts.classes.of_task[task]
         limits = self._limits.of(kind)
         self._reserved.settle()
-        if limits.is_empty() and not self._reserved.may_be_harmed_by(kind):
+        if not limits.counts and not self._reserved.may_be_harmed_by(kind):
             return None
         own = list(self._counts.presences.of(task, self._ledger.placement(task)))
         is_reserved = any(presence is Presence.RESERVED for _, presence in own)

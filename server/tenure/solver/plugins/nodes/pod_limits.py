@@ -1,7 +1,7 @@
 """What restricts the nodes of pods of a class: terms of their own and of others that select them (R3.71)."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Self
 
 from tenure.solver.model.constraints import PodAffinityTerm, TopologySpread
 from tenure.solver.model.rejection import Rejection
@@ -47,16 +47,14 @@ class Limits:
         """With the rejection of a node near them."""
         self.spread: list[tuple[SpreadCounts, int, Rejection]] = []
         """With the greatest skew of a domain that takes one more, and the rejection of the others."""
+        self.counts: tuple[MatchingPods | SpreadCounts, ...] = ()
+        """What it counts; empty: other pods keep none of them from any node."""
 
-    def all_counts(self) -> Iterator[MatchingPods | SpreadCounts]:
-        """What it counts."""
-        yield from self.affinity
-        yield from (pods for pods, _ in self.anti_affinity)
-        yield from (counts for counts, _, _ in self.spread)
-
-    def is_empty(self) -> bool:
-        """Whether other pods keep none of them from any node."""
-        return not (self.affinity or self.anti_affinity or self.spread)
+    def complete(self) -> Self:
+        """Itself, once all that restricts is there."""
+        near = [pods for pods, _ in self.anti_affinity]
+        self.counts = (*self.affinity, *near, *(counts for counts, _, _ in self.spread))
+        return self
 
 
 class LimitsOfClasses:
@@ -105,7 +103,7 @@ class LimitsOfClasses:
         limits.anti_affinity = against
         keys = tuple(sorted({each.topology_key for each in constraints.topology_spread}))
         limits.spread = [self._spread_of(kind, spread, keys) for spread in constraints.topology_spread]
-        return limits
+        return limits.complete()
 
     def _spread_of(
         self, kind: AffinityClass, spread: TopologySpread, keys: Sequence[str]

@@ -97,18 +97,18 @@ class ReservedPodIndex:
         return False
 
     def _remember(self, task: int, limits: Limits, node: int) -> None:
-        if limits.is_empty():
+        if not limits.counts:
             return
         self.tasks[task] = None
-        for counts in limits.all_counts():
+        for counts in limits.counts:
             self._near.setdefault(counts, {})[task] = None
         self._note(limits, node, 1)
 
     def _forget(self, task: int, limits: Limits, node: int) -> None:
-        if limits.is_empty():
+        if not limits.counts:
             return
         self.tasks.pop(task)
-        for counts in limits.all_counts():
+        for counts in limits.counts:
             self._near[counts].pop(task, None)
         self._note(limits, node, -1)
 

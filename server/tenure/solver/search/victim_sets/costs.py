@@ -43,6 +43,8 @@ class VictimCosts:
         `tasks` are all that it moves. Pods that end by themselves, or were announced, have no excess.
         To be called commit by commit: what an earlier one takes of a victim is gone.
         """
+        if not evictions:
+            return commit.victim_set
         found = self._priced(commit.victim_set, evictions)
         if commit.reason in OWN_ENDS or commit.in_flight:
             return found
@@ -62,7 +64,7 @@ class VictimCosts:
 
     def _priced(self, known: VictimSet | None, evictions: Sequence[Evict]) -> VictimSet | None:
         """What is known about the victims, with their costs."""
-        if not self.is_known or not evictions:
+        if not self.is_known:
             return known
         taken: dict[int, list[int]] = {}
         facts = self._session.cluster.tasks
