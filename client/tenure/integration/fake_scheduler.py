@@ -18,6 +18,7 @@ from tenure.integration.ports import (
     ApplyResult,
     ClusterError,
     EvictionBudget,
+    FinishedRun,
     JournalConflict,
     LeaseLost,
     SnapshotSource,
@@ -60,6 +61,8 @@ class FakeScheduler(SnapshotSource):
         """Errors of the next writes whose names start so; each is used once."""
         self.eviction_budgets: dict[str, list[EvictionBudget]] = {}
         """Budgets of pods."""
+        self.finished: list[FinishedRun] = []
+        """What finished since it was taken last."""
         self.calls: list[str] = []
         """Names of all writes that had an effect, in order."""
         self.outcomes: dict[str, PodGroupOutcome] = {}
@@ -93,6 +96,11 @@ class FakeScheduler(SnapshotSource):
             for pod in self.rows.pods:
                 if pod.status == pb.POD_STATUS_BOUND:
                     pod.status = pb.POD_STATUS_RUNNING
+
+    def take_finished(self) -> list[FinishedRun]:
+        """What finished since the last call."""
+        finished, self.finished = self.finished, []
+        return finished
 
     def refuse(self, effect: str, seconds: float) -> None:
         """Refuse the next such write, and request a pause."""
@@ -268,7 +276,8 @@ class FakeAdapter:
         self._scheduler, self._client = scheduler, client
         self._session = StateSession(client)
         self.journal = load_journal(scheduler)
-        ports = ClusterPorts(scheduler, scheduler, scheduler, scheduler)
+        finished = scheduler.take_finished
+        ports = ClusterPorts(scheduler, scheduler, scheduler, scheduler, take_finished=finished)
         self.reconciler = Reconciler(
             ports, self._report, self._session, self.journal, scheduler, scheduler.now
         )

@@ -6,7 +6,7 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
-from tenure.integration.ports import ClusterSource, PatchWriter
+from tenure.integration.ports import ClusterSource, FinishedRun, PatchWriter
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import (
     IN_FLIGHT_GROUP_STATE_EXPIRED,
@@ -16,8 +16,9 @@ from tenure.v1.decision_pb2 import (
     Patch,
 )
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup
+from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup, QueueRuntimes
 from tenure.wire.carried import StoredRows
+from tenure.wire.runtime_history import add_runtime
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
@@ -83,6 +84,25 @@ class Journal:
     def store_state(self, response: DecideResponse, is_accepted: bool) -> None:
         """Store the state patches of a response; `is_accepted`: a decision group of it was accepted."""
         self.is_changed |= self.carried.store(response, is_accepted)
+
+    def note_finished(self, runs: Iterable[FinishedRun], max_bytes: int) -> None:
+        """Note how long pod groups ran that finished, for predictions (semantics R17.32).
+
+        They are stored with the next change: a crash may lose the last ones. If the rows exceed `max_bytes`,
+        those of the queues in which nothing finished for longest are dropped.
+        """
+        rows: dict[str, QueueRuntimes] = self.carried["queue_runtimes"]
+        for run in runs:
+            row = QueueRuntimes(queue=run.queue)
+            if (known := rows.get(run.queue)) is not None:
+                row.CopyFrom(known)
+            add_runtime(row, run.gpu_milli, run.seconds, run.end_seconds)
+            rows[run.queue] = row
+        size = sum(row.ByteSize() for row in rows.values())
+        for name in sorted(rows, key=lambda name: (rows[name].time.seconds, name)):
+            if size <= max_bytes:
+                break
+            size -= rows.pop(name).ByteSize()
 
     def update_states(self, statuses: Iterable[InFlightGroupStatus]) -> None:
         """Stop the groups that the server dropped, and remove closed ones."""

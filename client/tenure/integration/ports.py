@@ -92,6 +92,18 @@ def retry(why: str, after: float | None = None) -> ApplyResult:
     return ApplyResult(APPLY_STATUS_FAILED, why, is_retryable=True, retry_after=after)
 
 
+class FinishedRun(NamedTuple):
+    """A pod group that finished by itself: it was not evicted, cancelled or ended for a failure."""
+
+    queue: str
+    gpu_milli: int
+    """What all its pods requested together, in thousandths of a GPU."""
+    seconds: int
+    """How long it ran, from the start of its first pod to the end of its last one."""
+    end_seconds: int
+    """When it finished, in seconds since 1970."""
+
+
 class EvictionBudget(NamedTuple):
     """A limit for evictions of certain pods, such as a disruption budget."""
 

@@ -30,6 +30,7 @@ from tenure.integration.ports import (
     BindingPreparer,
     ClusterSource,
     DecisionApplier,
+    FinishedRun,
     JournalFull,
     JournalStore,
     PatchWriter,
@@ -51,6 +52,8 @@ MAX_IN_FLIGHT: Final = 8_000
 """Maximum number of groups in the journal: a server accepts 10,000 with a snapshot by default."""
 NEW_GROUPS_SHARE: Final = 0.7
 """Part of `JournalStore.max_bytes` that new groups may fill; the rest is for their results."""
+RUNTIMES_SHARE: Final = 0.05
+"""Part of it that runtimes of what finished may fill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class ClusterPorts:
     find_refusals: Callable[[Sequence[DecisionGroup]], Mapping[str, str]] | None = None
     """Returns why new groups are not accepted, by id: the cluster would not start their beneficiary. Nothing
     of them is applied. Raises ClusterError and LeaseLost. None: all are accepted."""
+    take_finished: Callable[[], Sequence[FinishedRun]] | None = None
+    """Returns what finished, as the source observed it since the last call. None: runtimes are not noted."""
 
 
 class Reconciler:
@@ -147,6 +152,9 @@ class Reconciler:
             rows = source.delta(now) if was_synced else source.snapshot(now)
             if isinstance(rows, ClusterSnapshot):
                 self._shard = rows.cluster_id, rows.node_pool
+            if self._cluster.take_finished is not None:
+                max_bytes = int(RUNTIMES_SHARE * self._store.max_bytes)
+                self._journal.note_finished(self._cluster.take_finished(), max_bytes)
             self._journal.discard_obsolete(source, self._cluster.patches, now.ToNanoseconds() / 1e9)
             self._applier.detect_applied(self._journal.entries.values())
             for entry in self._journal.entries.values():

@@ -193,7 +193,10 @@ class KubernetesConnection:
         allocator = self._device_allocator(term, caches, builder.claims, ends)
         reserver = ClaimReserver(binding, caches, builder.claims, binder, allocator)
         aside, interval = builder.on_set_aside, self._settings.estimate_starts
-        return ClusterPorts(builder, applier, annotations, status, reserver, aside, interval)
+        finished = builder.finished_runs.take
+        return ClusterPorts(
+            *(builder, applier, annotations, status, reserver, aside, interval), take_finished=finished
+        )
 
     def _now(self) -> float:
         """Seconds since 1970, by the clock of the API server."""

@@ -127,6 +127,7 @@ class SlurmObservation:
             starter,
             on_set_aside=self._comments.set_aside,
             find_refusals=starter.find_refusals,
+            take_finished=source.take_finished,
         )
         self.problem = ""
         """Why the cluster may have changed unseen; "": it has not."""

@@ -16,6 +16,7 @@ from tenure.kubernetes.limits.server_refusals import POD_GROUPS, PODS, list_of, 
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.kubernetes.observe.disruption_budgets import DisruptionBudgetRows
+from tenure.kubernetes.observe.finished_runs import FinishedRuns
 from tenure.kubernetes.observe.members import Members
 from tenure.kubernetes.observe.nodes import NodeRows
 from tenure.kubernetes.observe.pod_group_table import LOST, PodGroupTable
@@ -91,6 +92,7 @@ class SnapshotBuilder:
             *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims, self._budgets),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
+        self.finished_runs = FinishedRuns(self._members, self._pod_groups.rows)
 
     @property
     def recheck_seconds(self) -> float | None:
@@ -235,6 +237,7 @@ class SnapshotBuilder:
             pods.update(self._members.by_uid)
             nodes.update(self._nodes.uids)
         self._workloads.read(groups, pods, now)
+        self.finished_runs.update(groups, seconds)
         self._update_queues()
         self.claims.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)
         self._budgets.update_rows(self._pods.pods.rows.get, self._pods.pods.changed)

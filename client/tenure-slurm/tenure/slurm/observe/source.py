@@ -7,14 +7,16 @@ listing changed, so that a pass costs little beside Slurm's own commands.
 import gc
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.integration.ports import FinishedRun
 from tenure.slurm.observe.capacity_rows import QueueTree, node_row
 from tenure.slurm.observe.cluster import (
     HOLDING,
+    RELEASING,
     Reading,
     Run,
     Scope,
@@ -29,7 +31,7 @@ from tenure.slurm.observe.pod_group_rows import JobRows, job_rows, priority_of, 
 from tenure.slurm.observe.refused_starts import RefusalKind, RefusedStarts, Wait
 from tenure.slurm.observe.requests import Capacity, read_capacity
 from tenure.slurm.observe.reservations import active_by_node, closing_nodes
-from tenure.slurm.observe.rows import NodeRow
+from tenure.slurm.observe.rows import JobRow, NodeRow, number
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Node, Pod, PodGroup, PodShape, Queue
 from tenure.v1.state_pb2 import StateDelta
 
@@ -71,6 +73,7 @@ class _ObservedNode(NamedTuple):
     row: Node
 
 
+_ON_NODES: Final = HOLDING | RELEASING
 _NONE: Final = _Rows({}, {}, {}, {}, {})
 
 
@@ -105,6 +108,8 @@ class SlurmSource:
         """Jobs of the last pass, by uid of the pod group."""
         self.pods: dict[str, tuple[ObservedJob, int]] = {}
         """Job of each pod of the last pass, and its number among the pods of the job."""
+        self._finished: list[FinishedRun] = []
+        """What finished since it was taken last."""
         self._begins_at: int | None = None
         """When a job may begin, in seconds since 1970; None: none waits for that."""
         self.rechecks: list[Callable[[], float | None]] = [lambda: self._begins_at, self._refused_until]
@@ -146,6 +151,11 @@ class SlurmSource:
         self._version += 1
         self._last = after
         return delta
+
+    def take_finished(self) -> list[FinishedRun]:
+        """Jobs that ran in an earlier pass and have completed since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
 
     def have_reported(self, nodes: Iterable[str]) -> bool:
         """Whether these nodes have reported to the slurmctld that runs now, as listed in the last pass."""
@@ -205,6 +215,7 @@ class SlurmSource:
         self._capacity = capacity
         jobs: dict[str, ObservedJob] = {}
         known = {job.run.reference: job for job in self.jobs.values()}
+        self._finished += _finished_runs(reading.jobs, self.jobs.values())
         keys = {job_key(job) for job in reading.jobs if job.is_over}  # a requeue may have been forgotten
         runs = list(list_runs(reading.jobs, self._scope))
         waits, none = self._find_waits(reading, runs), frozenset[str]()
@@ -301,6 +312,17 @@ class SlurmSource:
             if (subject, text) not in self._warned:
                 self._warned.add((subject, text))
                 _LOG.warning("%s: %s", subject, text)
+
+
+def _finished_runs(listed: Iterable[JobRow], before: Iterable[ObservedJob]) -> Iterator[FinishedRun]:
+    """Of the jobs that ran in the pass before, those that are now listed as completed."""
+    running = {job.run.key: job for job in before if job.run.job.state in _ON_NODES}
+    for job in listed if running else ():
+        known = running.get(job_key(job))
+        start, end = number(job.start_time), number(job.end_time)
+        if known is not None and job.state == "COMPLETED" and start and end:
+            gpu_milli = 1_000 * sum(known.rows.gpus)
+            yield FinishedRun(known.rows.group.queue, gpu_milli, max(end - start, 0), end)
 
 
 def _held_gpus(jobs: Iterable[ObservedJob]) -> Counter[str]:

@@ -1,0 +1,70 @@
+"""How long pod groups ran that finished by themselves, for predictions of runtimes (semantics R17.32)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tenure.integration.ports import FinishedRun
+from tenure.kubernetes.observe.members import Member, Members
+from tenure.kubernetes.rows.pods import started_at, uses_resources
+from tenure.v1 import snapshot_pb2 as pb
+
+_SUCCEEDED: Final = "Succeeded"
+_WHOLE: Final = 1_000
+
+
+class _Running(NamedTuple):
+    queue: str
+    start_seconds: float
+    """When its first pod started, since 1970."""
+
+
+class FinishedRuns:
+    """Follows the pod groups whose pods run. One that ran before the adapter started counts from then on."""
+
+    def __init__(self, members: Members, rows: Mapping[str, pb.PodGroup]) -> None:
+        """`rows` are the rows of pod groups, by uid."""
+        self._members, self._rows = members, rows
+        self._running: dict[str, _Running] = {}
+        """By uid of the pod group."""
+        self._finished: list[FinishedRun] = []
+
+    def take(self) -> list[FinishedRun]:
+        """What finished since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def update(self, pod_groups: Iterable[str], now_seconds: float) -> None:
+        """Follow the pod groups with these uids, of which something changed."""
+        for uid in sorted(pod_groups):
+            members = [self._members.by_uid[pod] for pod in self._members.of_group(uid)]
+            starts = [_start_of(member) for member in members if uses_resources(member.pod)]
+            if starts:
+                self._follow(uid, min([start for start in starts if start is not None], default=now_seconds))
+            elif (run := self._running.pop(uid, None)) is not None:
+                gpu_milli = _gpu_milli(members)
+                has_finished = members and all(one.pod.status.phase == _SUCCEEDED for one in members)
+                if has_finished and gpu_milli is not None:
+                    seconds = max(int(now_seconds - run.start_seconds), 0)
+                    self._finished.append(FinishedRun(run.queue, gpu_milli, seconds, int(now_seconds)))
+
+    def _follow(self, uid: str, start_seconds: float) -> None:
+        known, row = self._running.get(uid), self._rows.get(uid)
+        if row is not None:
+            start = start_seconds if known is None else min(known.start_seconds, start_seconds)
+            self._running[uid] = _Running(row.queue, start)
+
+
+def _start_of(member: Member) -> float | None:
+    started = started_at(member.pod)
+    return None if started is None else started.timestamp()
+
+
+def _gpu_milli(members: Sequence[Member]) -> int | None:
+    """What pods requested together, in thousandths of a GPU; None: a share of it depends on the node."""
+    total = 0
+    for member in members:
+        gpu = member.interned_shape.row.gpu
+        if gpu.WhichOneof("share") == "memory_mib":
+            return None
+        total += gpu.devices * (gpu.portion_milli or _WHOLE)
+    return total
