@@ -184,6 +184,8 @@ class Placer:
         """Place tasks one after the other; one that must be near a later one follows that (R3.76)."""
         if run.tries_others and len(tasks) > 1:
             return self.related.place(run.statement, tasks, nodes, partial(self._put, run))
+        if len(tasks) == 1:
+            return self._place_task(run, tasks[0], nodes)
         waiting = tasks
         while waiting:
             left = list[int]()

@@ -7,7 +7,7 @@ In the end, everything that a scenario placed is checked again beside all the re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tenure.solver.model.placement import NOWHERE, Placement
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.rejection import NOT_YET, Rejection
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.presence import EFFECTS, Places, PodRelation, Presence
@@ -55,8 +55,11 @@ class PodAffinityFilter:
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
-        self._counts.on_move(task, before, after)
-        self._reserved.on_move(task, before, after)
+        kind = self._counts.classes.of_task[task]
+        if kind.memberships or kind.spread_memberships:
+            self._counts.on_move(task, before, after)
+        if before.status is TaskStatus.PIPELINED or after.status is TaskStatus.PIPELINED:
+            self._reserved.on_move(task, before, after)
         self.final_state.on_move(task, before, after)
 
     def needed(self, tasks: Sequence[int], others: Sequence[int], near: bool) -> list[int]:

@@ -63,19 +63,16 @@ class LimitsOfClasses:
     def __init__(self, context: PluginContext, counts: PodCounts) -> None:
         self._context = context
         self._counts = counts
-        self._known: dict[AffinityClass, Limits] = {}
+        self.known: Final[dict[AffinityClass, Limits]] = {}
+        """Those that are counted."""
         self._owners: dict[tuple[str, Terms], MatchingPods] = {}
         """Pods with an anti-affinity term, by namespace and term."""
 
-    def known(self, kind: AffinityClass) -> Limits | None:
-        """Those of a class, if they are counted."""
-        return self._known.get(kind)
-
     def of(self, kind: AffinityClass) -> Limits:
         """Those of a class. May stop the cycle."""
-        limits = self._known.get(kind)
+        limits = self.known.get(kind)
         if limits is None:
-            limits = self._known[kind] = self._count_terms(kind)
+            limits = self.known[kind] = self._count_terms(kind)
         return limits
 
     def _count_terms(self, kind: AffinityClass) -> Limits:

@@ -34,21 +34,17 @@ class ReservedPodIndex:
         """Number of them that have a topology spread, by domain and greatest skew."""
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Follow the move. It never stops the cycle: the move is made already."""
-        was_reserved = before.status is TaskStatus.PIPELINED
-        is_reserved = after.status is TaskStatus.PIPELINED
-        if not (was_reserved or is_reserved):
-            return
-        limits = self._limits.known(self._classes[task])
-        if was_reserved:
+        """Follow the move from or to a reservation. It never stops the cycle: the move is made already."""
+        limits = self._limits.known.get(self._classes[task])
+        if before.status is TaskStatus.PIPELINED:
             if task in self._unknown:
                 del self._unknown[task]
-            elif limits is not None:
+            elif limits is not None and limits.counts:
                 self._forget(task, limits, before.node)
-        if is_reserved:
+        if after.status is TaskStatus.PIPELINED:
             if limits is None:
                 self._unknown[task] = None
-            else:
+            elif limits.counts:
                 self._remember(task, limits, after.node)
 
     def settle(self) -> None:
@@ -56,7 +52,8 @@ class ReservedPodIndex:
         for task in [*self._unknown]:
             limits = self._limits.of(self._classes[task])
             del self._unknown[task]
-            self._remember(task, limits, self._ledger.placement(task).node)
+            if limits.counts:
+                self._remember(task, limits, self._ledger.placement(task).node)
 
     def may_be_harmed_by(self, kind: AffinityClass) -> bool:
         """Whether a task of a class might be in the way of any."""
@@ -97,16 +94,12 @@ class ReservedPodIndex:
         return False
 
     def _remember(self, task: int, limits: Limits, node: int) -> None:
-        if not limits.counts:
-            return
         self.tasks[task] = None
         for counts in limits.counts:
             self._near.setdefault(counts, {})[task] = None
         self._note(limits, node, 1)
 
     def _forget(self, task: int, limits: Limits, node: int) -> None:
-        if not limits.counts:
-            return
         self.tasks.pop(task)
         for counts in limits.counts:
             self._near[counts].pop(task, None)
