@@ -105,7 +105,8 @@ class ScenarioSimulator:
         chains = self._session.chains
         tasks = [task for own in scenario.victims().values() for task in own]
         needed = chains.needed(scenario.pending, tasks, near=True) if tasks else ()
-        return [each for each, own in scenario.victims().items() if not set(own).isdisjoint(needed)]
+        victims = scenario.victims().items() if needed else ()
+        return [each for each, own in victims if not set(own).isdisjoint(needed)]
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
         """After a successful run, the batches with an evicted or relocated task (semantics R5.6)."""
@@ -193,8 +194,7 @@ class ScenarioSimulator:
         """
         tasks, mark = self._gangs.next_tasks(victim, statement.evicted), statement.checkpoint()
         usable = self._usable(self._shapes_of(victim).values(), nodes)
-        place = self._placer.place
-        if not tasks or place(statement, victim, tasks, usable, simulation=True, tries_others=False):
+        if not tasks or self._placer.place(statement, victim, tasks, usable, True, tries_others=False):
             return False
         if self._has_minimum(victim) or not any(map(self._is_elsewhere, tasks)):
             self._equals.stay(statement, mark)
@@ -203,8 +203,7 @@ class ScenarioSimulator:
         return False
 
     def _has_minimum(self, pod_group: int) -> bool:
-        root = self._session.cluster.pod_groups[pod_group].root
-        return root.is_met(self._session.ledger.active_allocated)
+        return self._session.cluster.pod_groups[pod_group].root.is_met(self._session.ledger.active_allocated)
 
     def _is_elsewhere(self, task: int) -> bool:
         placement = self._session.ledger.placements[task]

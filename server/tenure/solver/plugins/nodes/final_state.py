@@ -45,7 +45,6 @@ class FinalState:
         self._reserved = reserved
         self._order = order
         self._problem = problem
-        self._has_affinity = any(kind.constraints.pod_affinity for kind in dict.fromkeys(self._classes))
         self._started: dict[int, None] = {}
         """Tasks with a required affinity that are bound in this cycle."""
         self._violated: frozenset[int] = frozenset()
@@ -72,8 +71,8 @@ class FinalState:
             self._waiting = others.intersection(self._waiting).union(filter(self._order.waits, concerned))
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Follow the move."""
-        if self._has_affinity and self._classes[task].constraints.pod_affinity:
+        """Follow the move of a task that others may restrict, or that is counted near others."""
+        if self._classes[task].constraints.pod_affinity:
             if after.status is TaskStatus.BINDING:
                 self._started[task] = None
             else:

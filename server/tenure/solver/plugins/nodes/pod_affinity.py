@@ -56,11 +56,14 @@ class PodAffinityFilter:
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Follow the move."""
         kind = self._counts.classes.of_task[task]
-        if kind.memberships or kind.spread_memberships:
+        is_counted = bool(kind.memberships or kind.spread_memberships)
+        if is_counted:
             self._counts.on_move(task, before, after)
-        if before.status is TaskStatus.PIPELINED or after.status is TaskStatus.PIPELINED:
+        is_reserved = before.status is TaskStatus.PIPELINED or after.status is TaskStatus.PIPELINED
+        if is_reserved:
             self._reserved.on_move(task, before, after)
-        self.final_state.on_move(task, before, after)
+        if is_counted or is_reserved or kind.constraints.pod_affinity:
+            self.final_state.on_move(task, before, after)
 
     def needed(self, tasks: Sequence[int], others: Sequence[int], near: bool) -> list[int]:
         """Which of the others a required affinity needs; else also which a topology spread counts."""
