@@ -276,6 +276,12 @@ CHECKS: Final = (
         ("slurm",),
     ),
     Check(
+        "slurm-backfill",
+        "the profile of the page of Slurm beside backfill, over five seeds in simulated time",
+        "30 s",
+        "tests.slurm.backfill:main",
+    ),
+    Check(
         "slurm-scale",
         "1,000 nodes and 10,000 jobs of Slurm from its output to decisions, cold and after a change",
         "1 min",

@@ -232,6 +232,7 @@ PLAYED: Final = {
             "python -m tests telemetry": "minutes, with the compiled package: tests/telemetry/cost",
         },
     ),
+    "docs/operate/slurm-adapter.md": PlayedPage((), {" --seed 2.*": ""}),
     "docs/operate/troubleshooting.md": PlayedPage(
         (pushed_sample, sample),
         {"NAME": "nightly-eval"},

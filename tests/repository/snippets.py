@@ -123,6 +123,7 @@ PROOFS: Final = {
         "json": "tests/repository/test_snippets.py::test_audit_line_is_one_that_servers_write",
     },
     "docs/operate/sizing.md": {"sh": RUN},
+    "docs/operate/slurm-adapter.md": {"bash": RUN, "yaml": RUN},
     "docs/operate/troubleshooting.md": {"sh": RUN},
     "docs/reference/configuration.md": {"yaml": _CONFIGURATIONS},
     "docs/reference/guards.md": {"yaml": _CONFIGURATIONS},
