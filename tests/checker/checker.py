@@ -20,6 +20,7 @@ from tests.checker.rules.patches import patch_violations
 from tests.checker.rules.pod_affinity import affinity_violations
 from tests.checker.rules.pod_spread import spread_violations
 from tests.checker.rules.queues import queue_violations
+from tests.checker.rules.reclaims import ReclaimRights, reclaim_violations
 from tests.checker.rules.requeues import requeue_violations
 from tests.checker.rules.topology import topology_violations
 from tests.checker.rules.victims import victim_violations
@@ -51,12 +52,14 @@ def verify(
     snapshot: snapshot_pb2.ClusterSnapshot,
     response: decide_pb2.DecideResponse,
     guards: RuntimeGuards | None = None,
+    rights: ReclaimRights | None = None,
 ) -> list[str]:
     """Return every rule that the response to a snapshot violates, as text; empty for a sound response.
 
     `guards` are the arguments of the minruntime plugin in the profile of the response. None: no defaults,
-    method lca, all actions.
+    method lca, all actions. `rights` are those of the proportion plugin. None: the default ones.
     """
     world = SnapshotIndex.of(snapshot, response)
     found = [violation for check in _CHECKS for violation in check(world)]
-    return found + list(runtime_violations(world, guards or RuntimeGuards()))
+    found += runtime_violations(world, guards or RuntimeGuards())
+    return found + list(reclaim_violations(world, rights or ReclaimRights()))

@@ -32,6 +32,7 @@ from tests.solver.sessions import session_state
 
 PROCESSES: Final = 2
 BATCH: Final = 20
+_RECLAIM: Final = {"queuePriorityInQuotaReclaim": "true"}
 _COSTS: Final = PluginConfig("evictioncost", {"priorityBand": "50"})
 
 
@@ -41,7 +42,7 @@ def compare(seed: int) -> Counter[str]:
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
     One of five is decided with costs of evictions, one of eleven with reservations, one of three with the
-    plugin `fragmentation`.
+    plugin `fragmentation`, one of thirteen with reclaim by priorities of queues.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
     cluster = (
@@ -57,6 +58,8 @@ def compare(seed: int) -> Counter[str]:
     profile = _profile(with_fragmentation() if seed % 3 == 1 else default_profile(), options, has_costs)
     if seed % 11 == 5:
         cluster, profile = with_reservations(SeededDraw(-11 - seed), cluster, profile)
+    if seed % 13 == 8:
+        profile = _reclaiming(profile)
     some = tuple(name for name in SPEEDUPS if name != off)
     fast, plain, partly = (decide_with(cluster, names, profile) for names in (SPEEDUPS, (), some))
     found = Counter(
@@ -66,6 +69,7 @@ def compare(seed: int) -> Counter[str]:
             "with disruption budgets": bool(cluster.disruption_budgets),
             "with costs of evictions": has_costs,
             "placed by fragmentation": seed % 3 == 1,
+            "with reclaim by priorities of queues": seed % 13 == 8,
             "with planned starts": bool(cluster.carried.rows(PLANNED_STARTS)),
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
@@ -172,6 +176,17 @@ def decide_with(cluster: Cluster, speedups: tuple[str, ...], profile: Profile | 
     profile = profile or default_profile()
     options = replace(profile.options, speedups=speedups, skip_similar_pod_groups=False)
     return answer(cluster, replace(profile, options=options))
+
+
+def _reclaiming(profile: Profile) -> Profile:
+    """With optional rights to reclaim."""
+    return replace(
+        profile,
+        plugins=tuple(
+            PluginConfig(each.name, {**each.arguments, **_RECLAIM}) if each.name == "proportion" else each
+            for each in profile.plugins
+        ),
+    )
 
 
 def _profile(profile: Profile, options: CycleOptions, has_costs: bool) -> Profile:

@@ -165,6 +165,11 @@ class QueueGuarantees:
         raise NotImplementedError
 
 
+class VictimRight:
+    def victim_right(self, action: Action, preemptor: int, queue: int) -> str:
+        raise NotImplementedError
+
+
 class EvictionCounter:
     def evictions_without_progress(self, pod_group: int) -> str:
         raise NotImplementedError
@@ -277,6 +282,7 @@ _Guard: type[points.Guard] = Guard
 _EvictionCosts: type[points.EvictionCosts] = EvictionCosts
 _PriorityBands: type[points.PriorityBands] = PriorityBands
 _QueueGuarantees: type[points.QueueGuarantees] = QueueGuarantees
+_VictimRight: type[points.VictimRight] = VictimRight
 _EvictionCounter: type[points.EvictionCounter] = EvictionCounter
 _EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator

@@ -37,12 +37,13 @@ def _over(world: SnapshotIndex, bound: str, total: Use, added: Use) -> Iterator[
     who = "non-preemptible use" if bound == "quota" else "use"
     for name in sorted(added):
         for resource, amount in sorted(total[name].items()):
-            most = _bound(world.queues[name], resource, bound)
+            most = bound_of(world.queues[name], resource, bound)
             if most != UNLIMITED and added[name][resource] > 0 and amount > most:
                 yield f"queue: {who} of {resource} in {name} is {amount}, over its {bound} of {most}"
 
 
-def _bound(queue: snapshot_pb2.Queue, resource: str, bound: str) -> int:
+def bound_of(queue: snapshot_pb2.Queue, resource: str, bound: str) -> int:
+    """The quota or the limit of a queue; -1 without one."""
     field = {"cpu": "cpu_milli", "memory": "memory_bytes", "gpu": "gpu_milli"}[resource]
     share: snapshot_pb2.QueueResource = getattr(queue, field)
     if not queue.HasField(field) or (bound == "limit" and not share.HasField("limit")):

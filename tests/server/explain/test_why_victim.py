@@ -103,6 +103,22 @@ def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
     assert explanation in answer.text.public
 
 
+def test_victim_explanation_names_priorities_of_queues_that_decide_r4_71() -> None:
+    plugins = tuple(
+        PluginConfig(each.name, {"queuePriorityInQuotaReclaim": "true"})
+        if each.name == "proportion"
+        else each
+        for each in DEFAULT.plugins
+    )
+    builder = ClusterBuilder().node("n", gpus=4).queue("mine", quota=4, priority=90)
+    builder.queue("theirs", quota=4, priority=80).running("old", queue="theirs", gpus=4, node="n")
+    cluster = builder.pending("job", queue="mine", gpus=4).build()
+    text = why_victim(CycleReplay(cluster, replace(DEFAULT, plugins=plugins)), index(cluster, "old")).text
+    assert "by reclaim: a queue of higher priority stays within its quota." in text.public
+    assert "mine" not in text.tenant
+    assert "quota (queue mine has priority 90, queue theirs has 80)." in text.operator
+
+
 def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
     cluster = evicted_for_job(started_ago="1h")
     (queue,) = cluster.queues

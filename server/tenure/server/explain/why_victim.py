@@ -138,10 +138,23 @@ def _describe_evictions(
         moves=moves,
         other=names.pod_group(group.beneficiary),
         action=group.action,
-        rule=eviction_rule(replay.registry, group.action, group.reason),
+        rule=_right(replay, names, group)
+        or for_all(eviction_rule(replay.registry, group.action, group.reason)),
     )
     order, size = _order(replay, names, group), _size(names, group, check)
     return join([rule, _guards(names, evictions, evict_time), order, size, *_costs(names, group, check)])
+
+
+def _right(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> AudienceText | None:
+    """By what it may be evicted, if a plugin names something in place of the rule of the action."""
+    action = next((each for each in replay.searches() if each.name == group.action), None)
+    queue = replay.cluster.pod_groups[names.own].queue
+    if action is None or queue is None:
+        return None
+    context = replay.before_search(action, group.beneficiary)
+    VictimQuery(context, action, group.beneficiary)
+    right = context.session.chains.victim_right(action, group.beneficiary, queue)
+    return None if right is None else AudienceText(right[0], right[0], f"{right[0]} ({right[1]})")
 
 
 _HOW: Final = {

@@ -65,6 +65,7 @@ POINTS: Final[Mapping[str, str]] = {
     "eviction_costs": "eviction_cost",
     "priority_bands": "priority_band",
     "queue_guarantees": "gpus_above_guarantees",
+    "victim_rights": "victim_right",
     "eviction_counters": "evictions_without_progress",
     "eviction_tallies": "eviction_tally",
     "requeue_nominators": "nominate",
@@ -155,6 +156,7 @@ class Chains:
         self.eviction_costs: Final[tuple[points.EvictionCosts, ...]] = tuple(found["eviction_costs"])
         self.priority_bands: Final[tuple[points.PriorityBands, ...]] = tuple(found["priority_bands"])
         self.queue_guarantees: Final[tuple[points.QueueGuarantees, ...]] = tuple(found["queue_guarantees"])
+        self.victim_rights: Final[tuple[points.VictimRight, ...]] = tuple(found["victim_rights"])
         self.eviction_counters: Final[tuple[points.EvictionCounter, ...]] = tuple(found["eviction_counters"])
         self.eviction_tallies: Final[tuple[points.EvictionTallies, ...]] = tuple(found["eviction_tallies"])
         self.requeue_nominators: Final[tuple[points.RequeueNominator, ...]] = tuple(
@@ -361,6 +363,11 @@ class Chains:
         for guarantees in self.queue_guarantees:
             return guarantees.gpus_above_guarantees(queue, beneficiary)
         return ()
+
+    def victim_right(self, action: Action, preemptor: int, queue: int) -> tuple[str, str] | None:
+        """By what pod groups of a queue may be evicted, by the first plugin; None: the usual rule."""
+        rights = [each.victim_right(action, preemptor, queue) for each in self.victim_rights]
+        return next(filter(None, rights), None)
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """The first rejection of a scenario validator."""

@@ -70,6 +70,7 @@ from tenure.solver.plugin_api.points import (
     VictimFilter,
     VictimOrder,
     VictimQueueFilter,
+    VictimRight,
     WarningReporter,
 )
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
@@ -210,6 +211,7 @@ __all__ = [
     "VictimFilter",
     "VictimOrder",
     "VictimQueueFilter",
+    "VictimRight",
     "WarningCode",
     "WarningReporter",
     "Zones",

@@ -276,6 +276,17 @@ class QueueGuarantees(Protocol):
         """
 
 
+class VictimRight(Protocol):
+    """By what pod groups of a queue may be evicted, in place of the usual rule of the action. It is asked for
+    explanations only; the first plugin that says something is used.
+    """
+
+    def victim_right(self, action: Action, preemptor: int, queue: int) -> tuple[str, str] | None:
+        """A clause without names, and what operators read behind it; None: the usual rule. As of the start of
+        the search; `queue` is the leaf queue of the victim.
+        """
+
+
 class EvictionCounter(Protocol):
     """Evictions of a pod group that count against its next one. Only the first plugin is called; without one,
     nothing is counted.

@@ -99,6 +99,7 @@ class Proportion(
     ReclaimCap,
     points.ScenarioValidator,
     points.QueueGuarantees,
+    points.VictimRight,
     points.MoveListener,
     points.QueueReporter,
     points.CarriedReporter,
@@ -111,9 +112,15 @@ class Proportion(
     ARGUMENTS: ClassVar[Parsers] = {
         "kValue": shares.number,
         "relcaimerSaturationMultiplier": shares.number,
+        "queuePriorityInQuotaReclaim": shares.switch,
         **PARSERS,
     }
-    DEFAULTS: ClassVar[Mapping[str, str]] = {"kValue": "1", "relcaimerSaturationMultiplier": "1", **DEFAULTS}
+    DEFAULTS: ClassVar[Mapping[str, str]] = {
+        "kValue": "1",
+        "relcaimerSaturationMultiplier": "1",
+        "queuePriorityInQuotaReclaim": "false",
+        **DEFAULTS,
+    }
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._context = context
@@ -123,6 +130,8 @@ class Proportion(
         self._total = context.derived(_TOTAL)
         chosen = {**Proportion.DEFAULTS, **arguments}
         self._multiplier = max(1.0, float(chosen["relcaimerSaturationMultiplier"]))
+        self._by_priority = shares.switch(chosen["queuePriorityInQuotaReclaim"])
+        """Whether priorities of queues count in a reclaim within quota (semantics R4.71)."""
         self._follows_past_use = follows_past_use(arguments)
         self._usage_settings = usage_settings(arguments)
         self._history = history_of(context.cluster, self._total, arguments)
@@ -131,7 +140,9 @@ class Proportion(
         k = float(chosen["kValue"])
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k, self._past)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
-        self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
+        self._queue_keys = queue_keys(
+            self._queues, self._fair, self._allocatable, self._total, self._by_priority
+        )
         self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
         self._by_leaf: dict[int, dict[int, LeveledQueues]] = {}
@@ -218,6 +229,8 @@ class Proportion(
         reclaimer, reclaimee, above = self._queues[levels.reclaimer], self._queues[levels.reclaimee], 0
         keeps = [self._allocatable[reclaimee.index]]
         if shares.is_within(self._usage.at_search_start(reclaimer.index), reclaimer.facts.quota):
+            if self._by_priority and reclaim_fairness.outranks(reclaimer, reclaimee):
+                return None
             keeps.append(reclaimee.facts.quota)
         cpu, memory, gpu = self._usage.at_search_start(reclaimee.index)
         for kept in keeps:
@@ -242,6 +255,7 @@ class Proportion(
             self._queues[group.queue],
             request,
             self._multiplier,
+            self._by_priority,
         )
         firm = self._cores.firm_demand(group, scenario.pending, request)
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
@@ -254,6 +268,29 @@ class Proportion(
             if each not in shared and quota != UNLIMITED:
                 found.append((each, self._usage.at_search_start(each)[GPU] - quota))
         return found
+
+    def victim_right(self, action: Action, preemptor: int, queue: int) -> tuple[str, str] | None:
+        """By the priorities of the two leveled queues, where shares and quotas alone would keep it."""
+        reclaimer = self._groups[preemptor].queue
+        if not self._by_priority or action.gate is not QueueGate.FAIR_SHARE or reclaimer is None:
+            return None
+        levels = self._levels(reclaimer, queue)
+        mine, theirs = self._queues[levels.reclaimer], self._queues[levels.reclaimee]
+        left = self._usage.at_search_start(theirs.index)
+        after = add_shares(self._usage.at_search_start(mine.index), self._demand)
+        if (
+            not shares.is_within(after, mine.facts.quota)
+            or not reclaim_fairness.outranks(mine, theirs)
+            or reclaim_fairness.may_reclaim(
+                left, self._allocatable[theirs.index], theirs.facts.quota, fits_quota=True
+            )
+        ):
+            return None
+        return (
+            "a queue of higher priority stays within its quota",
+            f"queue {mine.facts.name} has priority {mine.facts.priority}, "
+            f"queue {theirs.facts.name} has {theirs.facts.priority}",
+        )
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Fair share, usage and requests of every queue; with past use, if any queue has some."""
@@ -318,11 +355,15 @@ class Proportion(
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail, for_owner=True)
 
     def _is_reclaimable(self, levels: LeveledQueues) -> bool:
+        reclaimer, reclaimee = self._queues[levels.reclaimer], self._queues[levels.reclaimee]
         after = add_shares(self._usage.at_search_start(levels.reclaimer), self._demand)
+        fits_quota = shares.is_within(after, reclaimer.facts.quota)
+        if fits_quota and self._by_priority and reclaim_fairness.outranks(reclaimer, reclaimee):
+            return True
         return reclaim_fairness.is_reclaimable(
             self._demand,
-            shares.is_within(after, self._queues[levels.reclaimer].facts.quota),
-            self._queues[levels.reclaimee].facts.quota,
+            fits_quota,
+            reclaimee.facts.quota,
             self._usage.at_search_start(levels.reclaimee),
             self._allocatable[levels.reclaimee],
         )

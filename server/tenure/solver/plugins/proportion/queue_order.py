@@ -40,6 +40,7 @@ class ShareOrderKeys:
     __slots__ = (
         "_allocated",
         "_bounds",
+        "_by_priority",
         "_exceeds_quota",
         "_fair",
         "_is_above",
@@ -54,10 +55,19 @@ class ShareOrderKeys:
     )
 
     def __init__(
-        self, queue: Queue, fair_share: Share, allocatable: Share, total: Share, last: SmallerShare
+        self,
+        queue: Queue,
+        fair_share: Share,
+        allocatable: Share,
+        total: Share,
+        last: SmallerShare,
+        by_priority: bool,
     ) -> None:
-        """`last` compares the allocatable share."""
+        """`last` compares the allocatable share. `by_priority`: within quota, it is never above its fair
+        share in everything, so that priority decides between such queues (semantics R4.73).
+        """
         self._fair = fair_share
+        self._by_priority = by_priority
         self._quota = queue.facts.quota
         self._priority = -queue.facts.priority
         self._withheld_cpu = allocatable[CPU] == 0
@@ -79,7 +89,8 @@ class ShareOrderKeys:
             after = (cpu, memory, gpu)
             exceeds, oversteps = self._would_exceed_quota(after), self._would_overstep(after)
         share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
-        return (self._is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
+        is_above = self._is_above and (exceeds or not self._by_priority)
+        return (is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
 
     def _use(self, allocated: Share) -> None:
         """Compute what follows from the usage of the queue alone."""
@@ -104,11 +115,15 @@ class ShareOrderKeys:
 
 
 def queue_keys(
-    queues: Sequence[Queue], fair_shares: Sequence[Share], allocatable: Sequence[Share], total: Share
+    queues: Sequence[Queue],
+    fair_shares: Sequence[Share],
+    allocatable: Sequence[Share],
+    total: Share,
+    by_priority: bool = False,
 ) -> list[ShareOrderKeys]:
     """Keys of every queue. Queues with equal allocatable shares refer to the same object, so that comparing
     them is cheap.
     """
     last = {share: SmallerShare(share) for share in allocatable}
     rows = zip(queues, fair_shares, allocatable, strict=True)
-    return [ShareOrderKeys(queue, fair, most, total, last[most]) for queue, fair, most in rows]
+    return [ShareOrderKeys(queue, fair, most, total, last[most], by_priority) for queue, fair, most in rows]

@@ -86,7 +86,9 @@ class ReclaimFairness:
         reclaimer: Queue,
         request: Share,
         multiplier: float,
+        by_priority: bool = False,
     ) -> None:
+        """`by_priority`: within quota, a queue may take from queues of lower priority (semantics R4.71)."""
         self._queues = queues
         self._usage = usage
         self._fair = fair
@@ -94,9 +96,12 @@ class ReclaimFairness:
         self._reclaimer = reclaimer
         self._request = request
         self._multiplier = multiplier
+        self._by_priority = by_priority
         self._remaining: dict[int, ShareSum] = {}
-        self._levels: dict[int, tuple[int, bool]] = {}
-        """By leaf of a victim: its leveled queue, and whether that of the reclaimer stays within quota."""
+        self._levels: dict[int, tuple[int, bool, bool]] = {}
+        """By leaf of a victim: its leveled queue, whether that of the reclaimer stays within quota, and
+        whether its priority alone lets it take all.
+        """
 
     def find_rejection(self, firm: Share | None, chunks: Iterable[tuple[int, Share]]) -> Rejection | None:
         """The first rejection of taking these chunks.
@@ -121,9 +126,13 @@ class ReclaimFairness:
         if known is None:
             my_level, their_level = common_level(self._reclaimer, victim)
             after = add_shares(self._usage.at_search_start(my_level), self._request)
-            fits_quota = is_within(after, self._queues[my_level].facts.quota)
-            known = self._levels[victim.index] = (their_level, fits_quota)
-        level, fits_quota = known
+            mine, theirs = self._queues[my_level], self._queues[their_level]
+            fits_quota = is_within(after, mine.facts.quota)
+            takes_all = fits_quota and self._by_priority and outranks(mine, theirs)
+            known = self._levels[victim.index] = (their_level, fits_quota, takes_all)
+        level, fits_quota, takes_all = known
+        if takes_all:
+            return True
         quota = self._queues[level].facts.quota
         return may_reclaim(self._left(level), self._allocatable[level], quota, fits_quota)
 
@@ -203,6 +212,11 @@ def common_level(one: Queue, other: Queue) -> tuple[int, int]:
         if pair[0] != pair[1]:
             return pair
     return pair
+
+
+def outranks(one: Queue, other: Queue) -> bool:
+    """Whether a leveled queue has a strictly higher priority than another one (semantics R4.71)."""
+    return one.facts.priority > other.facts.priority
 
 
 def is_reclaimable(

@@ -133,3 +133,11 @@ def number(text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{text!r} is not a number; write it like 1 or 0.5")
     return value
+
+
+def switch(text: str) -> bool:
+    """Whether something is on: `true` or `false`, in any case. ValueError otherwise."""
+    value = {"true": True, "false": False}.get(text.lower())
+    if value is None:
+        raise ValueError(f"{text!r} is neither true nor false")
+    return value

@@ -1,0 +1,84 @@
+"""Decisions that a configuration switches on, in `tenure play` and `tenure sweep`."""
+
+import json
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+import yaml
+
+from tests.cli.command import Tenure, in_process
+
+
+class Played(NamedTuple):
+    """A trace in which a switch makes a difference."""
+
+    key: str
+    """Path in the configuration."""
+    values: tuple[Any, Any]
+    """Off and on."""
+    queues: tuple[dict[str, Any], ...]
+    jobs: str
+    evicted: tuple[int, int]
+    """Pods evicted, off and on."""
+
+
+PRIORITIES: Final = Played(
+    "plugins.proportion.queuePriorityInQuotaReclaim",
+    (False, True),
+    (
+        {"name": "a", "priority": 90, "gpu_milli": {"quota": 8000}},
+        {"name": "b", "priority": 80, "gpu_milli": {"quota": 8000}},
+    ),
+    "job,queue,submit,runtime,gpus\nb1,b,0,3600,8\na1,a,600,600,8\n",
+    (0, 1),
+)
+"""b uses the node when a, of higher priority, asks for it."""
+PLAYS: Final = {"reclaim by queue priority": PRIORITIES}
+
+
+@pytest.fixture
+def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Tenure:
+    monkeypatch.chdir(tmp_path)
+    return in_process(monkeypatch, capsys)
+
+
+def write(case: Played) -> None:
+    """The trace and a cluster of one node, in this folder."""
+    Path("jobs.csv").write_text(case.jobs)
+    node = {"name": "n", "allocatable": {"cpu_milli": 64_000, "gpu_milli": 8000, "pods": 99}}
+    snapshot = {"cluster_id": "c", "now": "2026-01-05T00:00:00Z", "nodes": [node], "queues": [*case.queues]}
+    Path("cluster.yaml").write_text(yaml.safe_dump(snapshot))
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    first, _, rest = key.partition(".")
+    return {first: nested(rest, value) if rest else value}
+
+
+@pytest.mark.parametrize("case", PLAYS.values(), ids=PLAYS)
+def test_play_follows_the_switch(case: Played, tenure: Tenure) -> None:
+    write(case)
+    evicted = []
+    for value in case.values:
+        Path("scheduler.yaml").write_text(yaml.safe_dump(nested(case.key, value)))
+        options = ("--cluster", "cluster.yaml", "--config", "scheduler.yaml", "--output", "json")
+        (run,) = json.loads(tenure("play", "jobs.csv", *options).out)["runs"]
+        evicted.append(run["metrics"]["evictions"]["evictions"])
+    assert tuple(evicted) == case.evicted
+
+
+@pytest.mark.parametrize("case", PLAYS.values(), ids=PLAYS)
+def test_sweep_varies_the_switch(case: Played, tenure: Tenure) -> None:
+    write(case)
+    study = {
+        "trace": "jobs.csv",
+        "cluster": "cluster.yaml",
+        "vary": {case.key: list(case.values)},
+        "goals": [{"figure": "evictions.evictions"}],
+    }
+    Path("study.yaml").write_text(yaml.safe_dump(study))
+    ended = tenure("sweep", "study.yaml", "--output", "json", "--workers", "1")
+    assert ended.code == 0, ended.err
+    points = json.loads(ended.out)["points"]
+    assert tuple(point["figures"]["evictions.evictions"]["mean"] for point in points) == case.evicted
