@@ -16,11 +16,11 @@ class Played(NamedTuple):
     key: str
     """Path in the configuration."""
     values: tuple[Any, Any]
-    """Off and on."""
+    """Off and on, or two modes."""
     queues: tuple[dict[str, Any], ...]
     jobs: str
     evicted: tuple[int, int]
-    """Pods evicted, off and on."""
+    """Pods evicted, by value."""
 
 
 PRIORITIES: Final = Played(
@@ -34,7 +34,16 @@ PRIORITIES: Final = Played(
     (0, 1),
 )
 """b uses the node when a, of higher priority, asks for it."""
-PLAYS: Final = {"reclaim by queue priority": PRIORITIES}
+SIZES: Final = Played(
+    "plugins.gpujoborder.mode",
+    ("evict-larger-first", "evict-smaller-first"),
+    ({"name": "a", "gpu_milli": {"quota": 8000}}, {"name": "b", "gpu_milli": {"quota": 0}}),
+    "job,queue,submit,runtime,gpus\nb1,b,0,36000,4\nb2,b,60,36000,1\nb3,b,120,36000,1\nb4,b,180,36000,1\n"
+    "b5,b,240,36000,1\na1,a,600,600,4\n",
+    (1, 4),
+)
+"""One job of 4 GPUs yields, or four of 1 GPU."""
+PLAYS: Final = {"reclaim by queue priority": PRIORITIES, "victims by size": SIZES}
 
 
 @pytest.fixture

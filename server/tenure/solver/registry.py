@@ -29,6 +29,8 @@ from tenure.solver.plugins.aging import Aging
 from tenure.solver.plugins.eviction_cost import EvictionCostPlugin
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
+from tenure.solver.plugins.gpu_job_order import NAME as GPU_JOB_ORDER
+from tenure.solver.plugins.gpu_job_order import GpuJobOrder
 from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
 from tenure.solver.plugins.guards.min_runtime import MinRuntime
 from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
@@ -69,6 +71,7 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "elastic": Elastic,
     SHORTEST: Shortest,
     "evictioncost": EvictionCostPlugin,
+    GPU_JOB_ORDER: GpuJobOrder,
     "kubeflow": LeaderFirst,
     "ray": LeaderFirst,
     "nodeavailability": node_scores.NodeAvailability,

@@ -39,8 +39,9 @@ _CRITERIA: Final = {
     "priority": "higher priority",
     "elastic": "fewer surplus pods",
     "evictioncost": "a higher cost",
+    "gpujoborder": "by priority, then number of GPUs",
 }
-"""What a later candidate has, by the plugin whose order decides."""
+"""What a later candidate has, or by what it comes later, by the plugin whose order decides."""
 
 
 def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
@@ -301,7 +302,7 @@ def _before(
     text = f"In victim order, {len(found.earlier)} precede it"
     if query.disrupted_pods(found.earlier) is None:
         why = "they did not free enough capacity"
-    elif is_by_need(replay.profile.options):
+    elif is_by_need(replay.end.session):
         why = "they would have been enough, but the set of victims that does least harm was taken"
     else:
         why = "they would have been enough, but the search found this set first"

@@ -181,6 +181,10 @@ class Chains:
         """Whether results of all node filters follow from facts."""
         self.gates_by_request: Final = all(traits[id(each)].gates_by_request for each in gates)
         """Whether gates treat pod groups of equal requests alike."""
+        self.takes_victims_in_order: Final = any(
+            traits[id(each)].victims_in_order for each in self.victim_orders
+        )
+        """Whether an order of victims decides, so that no other sets of them are looked for by need."""
         reporters, generators = self.protection_reporters, self.scenario_generators
         self.protections_only_end: Final = all(traits[id(each)].protections_only_end for each in reporters)
         """Whether all protections only end."""

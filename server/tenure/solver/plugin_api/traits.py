@@ -95,6 +95,8 @@ class Traits(NamedTuple):
     """`ScenarioGenerator`. Without recorded victims, the first scenario is the first victim alone, if that
     frees enough.
     """
+    victims_in_order: bool = False
+    """`VictimOrder`. Its order decides: no other sets of victims are looked for by need."""
 
 
 SAFE: Final = Traits()

@@ -26,7 +26,7 @@ class Relocations:
         self._session = session
         self._components = components
         self._placer = placer
-        self._is_used = is_by_need(session.options)
+        self._is_used = is_by_need(session)
 
     def solve(self, statement: Statement, state: SearchState, budget: Budget) -> bool:
         """Whether few moves place the tasks and the validators accept; else the statement is empty."""

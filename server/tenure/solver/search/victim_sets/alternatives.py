@@ -80,7 +80,7 @@ class Alternatives:
         self._costs = VictimCosts(session)
         self._bounds = HarmBounds(session, components.allowed_nodes)
         self._most = options.victim_alternatives
-        self._is_by_need = is_by_need(options)
+        self._is_by_need = is_by_need(session)
 
     def minimize(self, statement: Statement, result: SearchResult, budget: Budget) -> VictimSet | None:
         """Replace the solution in the statement by the least of it and of others, each made smaller.

@@ -10,7 +10,6 @@ from itertools import combinations, islice
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.search import NEVER, Budget
@@ -48,9 +47,10 @@ class _Option(NamedTuple):
     """Whether no other batches do that at less harm; else none do at less harm than this."""
 
 
-def is_by_need(options: CycleOptions) -> bool:
+def is_by_need(session: Session) -> bool:
     """Whether sets by need are looked for."""
-    return options.victim_choice == LEAST and options.fill_back != NEVER
+    options, is_in_order = session.options, session.chains.takes_victims_in_order
+    return options.victim_choice == LEAST and options.fill_back != NEVER and not is_in_order
 
 
 @final

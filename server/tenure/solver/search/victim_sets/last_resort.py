@@ -21,7 +21,7 @@ class LastResort:
         self._session = session
         self._allowed = components.allowed_nodes
         self._costs = VictimCosts(session)
-        self._is_used = is_by_need(session.options)
+        self._is_used = is_by_need(session)
 
     def scenarios(self, state: SearchState, budget: Budget) -> Iterator[Scenario]:
         """Scenarios that were not simulated yet, within the budget. Where all victims are moved: none."""
