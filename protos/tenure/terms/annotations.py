@@ -276,7 +276,36 @@ ANNOTATIONS: Final = (
         f"{_KAI}preemption-delay",
         _K.OTHER,
         "preemption_delay",
-        on_other="how long after creation or eviction it cannot evict other pod groups",
+        "duration: how long after creation or eviction it cannot evict other pod groups",
+    ),
+    Annotation(
+        f"{_KAI}staleness-grace-period",
+        _K.OTHER,
+        "staleness_grace_period",
+        "duration that it may run below its minimum before it is evicted; negative: for ever",
+    ),
+    Annotation(
+        f"{_KAI}topology",
+        _K.OTHER,
+        "topology_constraint",
+        on_other="name of the `Topology` of the levels below",
+    ),
+    Annotation(
+        f"{_KAI}topology-required-placement",
+        _K.OTHER,
+        "topology_constraint",
+        on_other="level, or its alias, of which all pods of the derived pod group are in one domain",
+    ),
+    Annotation(
+        f"{_KAI}topology-preferred-placement",
+        _K.OTHER,
+        "topology_constraint",
+        on_other="level, or its alias, of which they are in one domain if possible",
+    ),
+    Annotation(
+        f"{_KAI}skip-podgrouper",
+        _K.OTHER,
+        on_other="`true`: no pod group is derived for the pod; it waits until it names one",
     ),
     Annotation(
         "ray.io/priority-class-name",

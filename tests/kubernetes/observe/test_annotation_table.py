@@ -36,6 +36,8 @@ FORMS: Final = {
     "class-limits": "h100=4",
     "class-quotas": "h100=4",
     "lending-limit": "gpu=2",
+    "preemption-delay": "1h",
+    "staleness-grace-period": "-1s",
 }
 """A valid text of each annotation with a form of its own."""
 BY_USERS: Final = tuple(each for each in written_by(Writer.USER) if each.on_pod_group)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.owners.kinds import OwnerKinds
 from tenure.kubernetes.owners.lookup import ApiOwnerLookup
 from tenure.v1 import snapshot_pb2 as pb
@@ -47,17 +48,20 @@ class OwnedPods:
         requests = {"requests": more.pop("requests")} if "requests" in more else {}
         owned = {"ownerReferences": [self._made[by]]} if by else {}
         make = pod if phase == "Pending" else running
-        made = make(name, meta={**more, **owned}, **requests)
+        on = {"on": more.pop("on")} if "on" in more else {}
+        made = make(name, meta={**more, **owned}, **requests, **on)
         made["status"]["phase"] = phase
         uid = self.world.put("pods", made)
         named = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}
         self._made[f"Pod/{name}"] = {**named, "controller": True}
 
-    def builder(self, kinds: OwnerKinds | None = None, **more: Any) -> SnapshotBuilder:
+    def builder(
+        self, kinds: OwnerKinds | None = None, config: SnapshotScope = CONFIG, **more: Any
+    ) -> SnapshotBuilder:
         """A builder that reads the owners."""
         find_pod = self.world.mirrors.pods.find
         owners = ApiOwnerLookup(self.transport, kinds=kinds, find_pod=find_pod, **more)
-        return self.world.builder(CONFIG, owners)
+        return self.world.builder(config, owners)
 
     def _define(self, version: str, kind: str) -> None:
         if kind in BUILT_IN or kind in self._defined:

@@ -77,9 +77,10 @@ class PodGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class TopologyLevel(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The node label of a level."""
+    """A level: its node label, and a second name of it."""
 
     node_label: str = ""
+    alias: str = ""
 
 
 class TopologySpec(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -54,8 +54,17 @@ NOT_BEFORE: Final = key_of("not-before")
 RELEASED: Final = key_of("released")
 """Annotations by users: holds."""
 PREEMPTION_DELAY: Final = key_of("preemption-delay")
-"""Annotation of owners and pods without a pod group object."""
+STALENESS_GRACE_PERIOD: Final = key_of("staleness-grace-period")
+"""Annotations by users for fields that pod groups of KAI have."""
+TOPOLOGY: Final = key_of("topology")
+TOPOLOGY_REQUIRED: Final = key_of("topology-required-placement")
+TOPOLOGY_PREFERRED: Final = key_of("topology-preferred-placement")
+"""Annotations of owners and pods: the topology constraint of the derived pod group."""
 
+SKIP_POD_GROUPER: Final = key_of("skip-podgrouper")
+"""Annotation of owners and pods: `true`, and nothing else, means that no pod group is derived."""
+PROJECT: Final = "project"
+"""Label of owners and pods: the queue, if nothing else names one; before a hyphen and the node pool."""
 KAI_POD_GROUP: Final = "pod-group-name"
 VOLCANO_POD_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 """Annotations of pods: the name of their pod group."""
@@ -66,11 +75,14 @@ VOLCANO_TASK: Final = "volcano.sh/task-spec"
 QUEUE, VOLCANO_QUEUE = annotation("queue").keys
 PRIORITY_CLASSES: Final = annotation("priority-class-name").keys
 """Annotations or labels with a priority class, the first one that counts first: of Ray, KAI and Run:ai."""
-WISHES: Final = tuple(
-    key
-    for each in ANNOTATIONS
-    if each.writer is Writer.USER and (each.on_pod_group or each.key == PREEMPTION_DELAY)
-    for key in each.keys
+WISHES: Final = (
+    *(
+        key
+        for each in ANNOTATIONS
+        if each.writer is Writer.USER and (each.on_pod_group or each.on_other)
+        for key in each.keys
+    ),
+    PROJECT,
 )
 """Annotations and labels that are read from owners."""
 TASK_PRIORITY: Final = "kai.scheduler/task-priority"

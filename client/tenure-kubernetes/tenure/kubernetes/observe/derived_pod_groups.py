@@ -14,16 +14,16 @@ import msgspec
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.objects.times import read_duration, timestamp
+from tenure.kubernetes.objects.times import timestamp
 from tenure.kubernetes.observe.annotations.fields import COSTS, read_fields
-from tenure.kubernetes.observe.pod_group_rows import count, not_negative
+from tenure.kubernetes.observe.pod_group_rows import Levels, constraint_in, count, read_spans
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.wishes import (
     Place,
     annotations_of,
     place_of,
     priority_classes_of,
-    queue_of,
+    queue_of_workload,
     read_durations,
     read_preemptibility,
 )
@@ -86,7 +86,7 @@ def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
             return None
     if (by_label := owners.kinds.by_label(meta.labels)) is not None:
         origin = _origin_by_label(pod, by_label, owner)
-    elif owner is None or owner.grouping is not Grouping.OWNER:
+    elif owner is None or not _is_one_pod_group(owner):
         origin = Origin(meta.uid, None, owner.kind if owner else None, NO_GANG)
     else:
         uid = _uid(meta.namespace, "owner", owner.metadata.uid)
@@ -94,6 +94,18 @@ def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
     if owner is None:
         return origin
     return origin._replace(warnings=owner.warnings, is_retried=owner.is_retried, chain=owner.chain)
+
+
+def _is_one_pod_group(owner: Owner) -> bool:
+    """Whether all pods of an owner are one pod group: also independent ones that are to be in one domain.
+
+    Alone, each pod would be in a domain of its own.
+    """
+    if owner.grouping is not Grouping.POD or owner.kind is None or owner.kind.pod_group is not Grouping.POD:
+        return owner.grouping is Grouping.OWNER
+    stated = annotations_of([place_of(one) for one in owner.chain])
+    levels = (names.TOPOLOGY_REQUIRED, names.TOPOLOGY_PREFERRED)
+    return bool(stated.get(names.TOPOLOGY)) and any(stated.get(key) for key in levels)
 
 
 def _origin_by_label(pod: Pod, kind: OwnerKind, owner: Owner | None) -> Origin:
@@ -106,9 +118,17 @@ def _origin_by_label(pod: Pod, kind: OwnerKind, owner: Owner | None) -> Origin:
 
 
 def derived_row(
-    origin: Origin, pods: Sequence[Pod], priorities: Priorities, config: SnapshotScope, warnings: list[str]
+    origin: Origin,
+    pods: Sequence[Pod],
+    priorities: Priorities,
+    levels: Levels,
+    config: SnapshotScope,
+    warnings: list[str],
 ) -> pb.PodGroup:
-    """The row of a derived pod group; the oldest pod sets the values. Without pods there is an owner."""
+    """The row of a derived pod group; the oldest pod sets the values. Without pods there is an owner.
+
+    Raises UnusablePodGroup.
+    """
     speaker = min(
         pods,
         key=lambda pod: (timestamp(pod.metadata.creation_timestamp).ToNanoseconds(), pod.metadata.uid),
@@ -122,13 +142,14 @@ def derived_row(
         uid=origin.uid,
         name=owner.name or speaker.metadata.name,
         namespace=speaker.metadata.namespace or owner.namespace,
-        queue=queue_of(places) or config.default_queue,
+        queue=queue_of_workload(places, config.node_pool) or config.default_queue,
         priority=_priority(origin, places, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),
-        preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
+        topology_constraint=constraint_in(annotations, levels),
         never_evicts=priorities.never_evicts(priority_classes_of(places), pods),
     )
     _set_needed(row, origin, pods)
+    read_spans(row, annotations, warnings)
     read_preemptibility(row, places, warnings)
     read_durations(row, annotations)
     read_fields(row, COSTS, annotations, warnings)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from tenure.kubernetes.limits.missing_pod_groups import SECONDS, MissingPodGroups
@@ -20,11 +20,17 @@ from tenure.kubernetes.observe.pod_group_names import (
 )
 from tenure.kubernetes.observe.pod_group_rows import task_of
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.observe.wishes import skips_grouping
 from tenure.kubernetes.owners.chains import OwnerLookup
 from tenure.kubernetes.rows.gpus import ANNOTATIONS
 from tenure.kubernetes.rows.indexes import drop
 from tenure.kubernetes.rows.pods import is_running, uses_resources
 from tenure.kubernetes.rows.shapes import InternedShape, ShapeInterner
+
+_SKIPPED: Final = (
+    f"no pod group is derived for it, because it or an owner has {names.SKIP_POD_GROUPER}: name one in its "
+    f"annotation {names.KAI_POD_GROUP}"
+)
 
 
 class Member(NamedTuple):
@@ -47,6 +53,8 @@ class Member(NamedTuple):
     """
     ignored: str = ""
     """What was changed on it while it runs, and does not count; "": nothing."""
+    is_told: bool = False
+    """Whether a condition of the pod says the problem while it waits: only its owner can end it."""
     names_now: Reference | None = None
     """What it names while it stays in the pod group that it named before; None: the same."""
 
@@ -155,7 +163,8 @@ class Members:
             sub_group = origin.role(pod)
         elif reference is not None and reference.api != KAI:
             sub_group = ""
-        return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
+        is_told = problem == _SKIPPED
+        return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem, is_told=is_told)
 
     def _staying(self, pod: Pod, reference: Reference | None, before: Member) -> Member:
         """A pod that stays in its object, or in the pod group of its owners, which it follows."""
@@ -231,7 +240,17 @@ class Members:
             return "", None, "its owner cannot be looked up"
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
+        if reference is None and workload is None and not uses_resources(pod) and _is_skipped(pod, origin):
+            return "", origin, _SKIPPED
         return origin.uid, origin, problem
+
+
+def _is_skipped(pod: Pod, origin: Origin) -> bool:
+    """Whether a pod or an owner of it wants no derived pod group.
+
+    A pod on a node has one whatever is written later: it counts in a queue.
+    """
+    return any(map(skips_grouping, (pod.metadata, *(owner.metadata for owner in origin.chain))))
 
 
 def _with_share_of(pod: Pod, before: Pod) -> Pod:

@@ -5,13 +5,14 @@ derived pod group. Any user of a namespace may create and delete it, so an objec
 whole keeps its row: its pods on nodes count in their queue, and only pending pods wait.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.native import DisruptionMode, PodGroup
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row
+from tenure.kubernetes.observe.pod_group_rows import Levels
 from tenure.kubernetes.observe.snapshot_scope import NEVER, Priorities, SnapshotScope
 from tenure.kubernetes.owners.gangs import NO_GANG, Gang
 from tenure.kubernetes.owners.owner_object import OwnerObject
@@ -22,8 +23,6 @@ from tenure.v1 import snapshot_pb2 as pb
 API: Final = "scheduling.k8s.io"
 _WHOLE: Final = "PodGroup"
 """The disruption mode of 1.36 that evicts all pods together."""
-Levels = Mapping[str, Sequence[str]]
-"""Levels by topology."""
 
 
 def native_pod_group_row(
@@ -46,7 +45,7 @@ def native_pod_group_row(
         return None
     place = OwnerObject(meta, priority_class=spec.priority_class_name)
     origin = Origin(meta.uid, meta, None, _gang(group, pods), chain=(place,))
-    row = derived_row(origin, pods, priorities, config, warnings)
+    row = derived_row(origin, pods, priorities, levels, config, warnings)
     row.never_evicts |= spec.preemption_policy == NEVER
     topology = _topology(group, levels)
     if topology is not None:
@@ -99,6 +98,6 @@ def _topology(group: PodGroup, levels: Levels) -> pb.TopologyConstraint | None:
     """The constraint by the first topology, by name, that has the key as a level; None: there is none."""
     keys = _topology_keys(group)
     known = sorted(name for name, of in levels.items() if keys and keys[0] in of)
-    return (
-        pb.TopologyConstraint(topology=known[0], required_level=keys[0]) if len(keys) == 1 and known else None
-    )
+    if len(keys) != 1 or not known:
+        return None
+    return pb.TopologyConstraint(topology=known[0], required_level=levels[known[0]][keys[0]])

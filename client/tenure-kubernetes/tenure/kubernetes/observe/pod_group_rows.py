@@ -30,8 +30,8 @@ from tenure.wire.limits import MAX_COUNT, MAX_DURATION_SECONDS, MAX_SUB_GROUPS
 
 DEFAULT_GRACE_SECONDS: Final = 30
 """Termination grace period of pods that set none, in Kubernetes."""
-Levels = Mapping[str, Sequence[str]]
-"""Levels by topology."""
+Levels = Mapping[str, Mapping[str, str]]
+"""Node labels of levels, by topology and by what names a level: the node label itself, or its alias."""
 VOLCANO_DEFAULT_QUEUE: Final = "default"
 """Queue of Volcano pod groups that name none."""
 _MAX_DEPTH: Final = 32
@@ -56,10 +56,11 @@ def kai_pod_group_row(
         priority=priorities.of_pod_group(priority_classes_of([place]), pods, warnings),
         creation_time=timestamp(meta.creation_timestamp),
         staleness_grace_period=_span("stalenessGracePeriod", spec.staleness_grace_period, warnings),
-        preemption_delay=not_negative(_span("preemptionDelay", spec.preemption_delay, warnings)),
+        preemption_delay=_span("preemptionDelay", spec.preemption_delay, warnings),
         sub_groups=_sub_groups(spec.sub_groups, levels),
-        topology_constraint=_constraint(spec.topology_constraint, levels),
+        topology_constraint=constraint_of(spec.topology_constraint, levels),
     )
+    read_spans(row, meta.annotations, warnings)
     if spec.min_sub_group and row.sub_groups:
         row.min_sub_group = count(spec.min_sub_group)
     elif not row.sub_groups:
@@ -96,6 +97,7 @@ def volcano_pod_group_row(
         )
     else:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
+    read_spans(row, meta.annotations, warnings)
     read_preemptibility(row, [place], warnings)
     read_durations(row, meta.annotations)
     read_fields(row, COSTS, meta.annotations, warnings)
@@ -112,9 +114,23 @@ def count(number: int) -> int:
     return min(max(number, 0), _MOST_MEMBERS)
 
 
-def not_negative(span: Duration | None) -> Duration | None:
-    """A negative duration counts as 0 (R9.1)."""
-    return None if span is None or span.ToNanoseconds() <= 0 else span
+_SPANS: Final = {
+    "staleness_grace_period": names.STALENESS_GRACE_PERIOD,
+    "preemption_delay": names.PREEMPTION_DELAY,
+}
+"""Annotations by the fields that they set."""
+
+
+def read_spans(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
+    """Set the durations that the spec leaves unset from annotations. A negative delay counts as 0 (R9.1)."""
+    for field, key in _SPANS.items():
+        text = annotations.get(key, "").strip()
+        if text and not row.HasField(field):
+            span = _span(f"annotation {key}", text, warnings)
+            if span is not None:
+                getattr(row, field).CopyFrom(span)
+    if row.HasField("preemption_delay") and row.preemption_delay.ToNanoseconds() <= 0:
+        row.ClearField("preemption_delay")
 
 
 def _span(field: str, text: str | None, warnings: list[str]) -> Duration | None:
@@ -126,20 +142,29 @@ def _span(field: str, text: str | None, warnings: list[str]) -> Duration | None:
     return span
 
 
-def _constraint(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb.TopologyConstraint | None:
-    """A topology constraint. Raises UnusablePodGroup if nothing can meet it (semantics R9.21)."""
+def constraint_of(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb.TopologyConstraint | None:
+    """A constraint by node labels. Raises UnusablePodGroup if nothing can meet it (semantics R9.21)."""
     if constraint is None or constraint == kai.TopologyConstraint():
         return None
     name = constraint.topology
-    if name not in levels:
-        raise UnusablePodGroup(f"topology {name!r} does not exist")
     wanted = [constraint.required_topology_level, constraint.preferred_topology_level]
+    if not name:
+        raise UnusablePodGroup(f"it names level {next(filter(None, wanted))!r}, but no topology")
+    if name not in levels:
+        raise UnusablePodGroup(f"topology {name!r} does not exist, or cannot be used")
     if not any(wanted):
         raise UnusablePodGroup(f"its constraint on topology {name!r} has no level")
     for level in filter(None, wanted):
         if level not in levels[name]:
             raise UnusablePodGroup(f"topology {name!r} has no level {level!r}")
-    return pb.TopologyConstraint(topology=name, required_level=wanted[0], preferred_level=wanted[1])
+    required, preferred = (levels[name][level] if level else "" for level in wanted)
+    return pb.TopologyConstraint(topology=name, required_level=required, preferred_level=preferred)
+
+
+def constraint_in(annotations: Mapping[str, str], levels: Levels) -> pb.TopologyConstraint | None:
+    """The topology constraint that annotations of a workload state, likewise; None: they state none."""
+    keys = (names.TOPOLOGY, names.TOPOLOGY_REQUIRED, names.TOPOLOGY_PREFERRED)
+    return constraint_of(kai.TopologyConstraint(*(annotations.get(key, "").strip() for key in keys)), levels)
 
 
 def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGroup]:
@@ -171,7 +196,7 @@ def _sub_group(group: kai.SubGroup, is_inner: bool, levels: Levels) -> pb.SubGro
     row = pb.SubGroup(
         name=group.name,
         parent=group.parent or "",
-        topology_constraint=_constraint(group.topology_constraint, levels),
+        topology_constraint=constraint_of(group.topology_constraint, levels),
     )
     if is_inner and group.min_sub_group:
         row.min_sub_group = count(group.min_sub_group)

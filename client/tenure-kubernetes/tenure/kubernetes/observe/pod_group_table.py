@@ -40,7 +40,7 @@ from tenure.kubernetes.observe.stand_ins import (
     stand_in_row,
 )
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import annotations_of, queue_of
+from tenure.kubernetes.observe.wishes import annotations_of, queue_of_workload
 from tenure.kubernetes.rows.pods import ENDED, is_running, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
@@ -163,7 +163,8 @@ class PodGroupTable:
             row.name, row.namespace = gone.name, gone.namespace
         read_annotations(row, stored.values, [])
         self._lost.discard(uid)
-        named = [self.users.team(row.grant.queue), self._last_queues.get(uid, ""), queue_of(places)]
+        named = [self.users.team(row.grant.queue), self._last_queues.get(uid, "")]
+        named.append(queue_of_workload(places, self._config.node_pool))
         leaves = (name for name in named if name in around.leaf_queues)
         row.queue = next(leaves, "") or next(filter(None, named), "")
         if not row.queue and isinstance(there, Unreadable):
@@ -274,7 +275,7 @@ class PodGroupTable:
             return row if self._is_here(uid, row is not None, pods) else None
         if origin is None or not pods or have_all_ended(pods, ENDED):
             return None
-        return derived_row(origin, pods, around.priorities, self._config, warnings)
+        return derived_row(origin, pods, around.priorities, around.levels, self._config, warnings)
 
     def _is_here(self, uid: str, is_here: bool, pods: Sequence[Pod]) -> bool:
         """Remember whether an object is of this node pool and scheduler, and return that.

@@ -15,18 +15,27 @@ from tenure.kubernetes.objects.kai import Topology
 from tenure.kubernetes.objects.meta import cluster_reference
 from tenure.kubernetes.objects.node import Namespace, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.rows.row_table import RowTable
+from tenure.kubernetes.rows.row_table import RowTable, readable
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_LEVELS
 from tenure.wire.row_limits import SenderLimits
 
 
-def topology_row(topology: Topology) -> pb.Topology | None:
-    """The row of a topology; None: it has no levels, or a repeated one, so it cannot be referenced."""
-    levels = [level.node_label for level in topology.spec.levels]
-    if not levels or "" in levels or len(set(levels)) != len(levels):
-        return None
-    return pb.Topology(name=topology.metadata.name, levels=levels)
+def _unusable_levels(topology: Topology) -> str:
+    """Why a topology cannot be referenced; "": it can."""
+    labels = [level.node_label for level in topology.spec.levels]
+    if not labels or "" in labels:
+        return "a level has no node label" if labels else "it has no levels"
+    named = [*labels, *(level.alias for level in topology.spec.levels if level.alias)]
+    twice = next((name for name in named if named.count(name) > 1), "")
+    return readable(f"{twice[:64]!r} names two of its levels") if twice else ""
+
+
+def _names_of_levels(topology: Topology) -> dict[str, str]:
+    """Node labels by what names them."""
+    levels = topology.spec.levels
+    named = {level.node_label: level.node_label for level in levels}
+    return named | {level.alias: level.node_label for level in levels if level.alias}
 
 
 _NO_CLASS: Final = 50
@@ -176,20 +185,26 @@ def read_topologies(
     set_aside: SetAsideTable,
     changed: Set[str],
     limits: SenderLimits,
-) -> dict[str, tuple[str, ...]]:
-    """Update the rows of changed topologies. Returns the levels of all topologies with a row."""
-    found = {one.metadata.uid: (one.metadata, topology_row(one)) for one in cache.all()}
+) -> dict[str, dict[str, str]]:
+    """Update the rows of changed topologies.
+
+    Returns the node labels of levels, by topology with a row, and by what names a level.
+    """
+    found = {one.metadata.uid: one for one in cache.all()}
     for uid in changed - found.keys():
         set_aside.discard(f"topology {uid}")
     rows: dict[str, pb.Topology] = {}
-    for uid, (meta, row) in found.items():
-        problem = _topology_problem(row, limits) if row is not None else ""
-        target = cluster_reference("kai.scheduler/v1alpha1", "Topology", meta)
+    levels: dict[str, dict[str, str]] = {}
+    for uid, one in found.items():
+        labels = [level.node_label for level in one.spec.levels]
+        row = pb.Topology(name=one.metadata.name, levels=labels)
+        problem = _unusable_levels(one) or _topology_problem(row, limits)
+        target = cluster_reference("kai.scheduler/v1alpha1", "Topology", one.metadata)
         set_aside.put(f"topology {uid}", target, SetAsideReason(problem))
-        if row is not None and not problem:
-            rows[row.name] = row
+        if not problem:
+            rows[row.name], levels[row.name] = row, _names_of_levels(one)
     table.replace(rows)
-    return {name: tuple(row.levels) for name, row in rows.items()}
+    return levels
 
 
 def _topology_problem(row: pb.Topology, limits: SenderLimits) -> str:

@@ -70,6 +70,20 @@ def queue_of(places: Iterable[Place]) -> str:
     return next(found, "")
 
 
+def queue_of_workload(places: Sequence[Place], node_pool: str) -> str:
+    """The queue of a pod group that is derived, or gone: without one, that of the project."""
+    if queue := queue_of(places):
+        return queue
+    labels = (place.metadata.labels.get(names.PROJECT, "").strip() for place in places)
+    project = next(filter(None, labels), "")
+    return f"{project}-{node_pool}" if project and node_pool else project
+
+
+def skips_grouping(place: ObjectMeta) -> bool:
+    """Whether no pod group is to be derived for the pods below an owner, or for a pod."""
+    return place.annotations.get(names.SKIP_POD_GROUPER) == "true"
+
+
 def priority_classes_of(places: Iterable[Place]) -> list[str]:
     """Priority classes, the one that counts first."""
     return [
