@@ -67,11 +67,13 @@ def with_placements(cluster: Cluster, changed: dict[int, Placement]) -> Cluster:
     return replace(cluster, tasks=tasks)
 
 
-def without_pending(cluster: Cluster, kept: int) -> Cluster:
-    """Nothing waits but one pod group."""
+def without_pending(cluster: Cluster, *kept: int) -> Cluster:
+    """Nothing waits but these pod groups."""
     waiting = (TaskStatus.PENDING, TaskStatus.GATED)
     others = [
-        task.index for task in cluster.tasks if task.pod_group != kept and task.placement.status in waiting
+        task.index
+        for task in cluster.tasks
+        if task.pod_group not in kept and task.placement.status in waiting
     ]
     return with_placements(cluster, dict.fromkeys(others, GONE))
 
@@ -90,8 +92,8 @@ def with_more_nodes(cluster: Cluster, name: str, count: int) -> Cluster:
     return replace(cluster, nodes=tuple(nodes))
 
 
-def settled(cluster: Cluster, decision: CycleResult, kept: int) -> Cluster:
-    """The cluster once the decisions are carried out: nothing moves any more, and only one pod group waits.
+def settled(cluster: Cluster, decision: CycleResult, *kept: int) -> Cluster:
+    """The cluster once the decisions are carried out: nothing moves any more, and only these pod groups wait.
 
     What is reserved is used; evicted and terminating pods are gone for good.
     """
@@ -110,7 +112,7 @@ def settled(cluster: Cluster, decision: CycleResult, kept: int) -> Cluster:
         elif placement != before:
             changed[index] = placement
     after = replace(with_placements(cluster, changed), in_flight=())
-    return without_pending(after, kept)
+    return without_pending(after, *kept)
 
 
 def _reserved(cluster: Cluster, decision: CycleResult) -> list[tuple[int, int, tuple[str, ...]]]:

@@ -1,17 +1,28 @@
 """Sentences about candidates: how many there are, why each stays, and whether the evictable ones suffice."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
 
+from tenure.solver.model.caller_state import PLANNED_STARTS
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 
 from tests.properties.checks.guard_facts import ALL, NOTHING
-from tests.properties.sentences.applied import GONE, PLACED, with_placements
+from tests.properties.sentences.applied import (
+    GONE,
+    PLACED,
+    settled,
+    with_group_facts,
+    with_placements,
+    with_queues,
+    without_pending,
+)
 from tests.properties.sentences.case import Case, Said, number
-from tests.properties.sentences.reasons import in_favor, only_free
+from tests.properties.sentences.reasons import NO_LIMIT, anywhere, in_favor, keeping_starts, only_free
 
-_SHORT: Final = re.compile(r"([\d,]+) evictable, but not enough")
+_SHORT: Final = re.compile(r"([\d,]+) evictable, but ([^,)]*)")
 _ACTION: Final = re.compile(r"^(\w+): ")
 
 
@@ -27,7 +38,7 @@ def counted(case: Case, said: Said) -> Iterator[str]:
     if total > len(here):
         yield f"{said.text} {len(here)} run there"
     if (short := _SHORT.search(said.text)) is not None:
-        yield from _is_short(case, said, action[1], number(short[1]))
+        yield from _is_short(case, said, action[1], number(short[1]), short[2])
 
 
 def _candidates(case: Case, said: Said, action: str) -> list[int]:
@@ -43,8 +54,11 @@ def _candidates(case: Case, said: Said, action: str) -> list[int]:
     return found
 
 
-def _is_short(case: Case, said: Said, action: str, count: int) -> Iterator[str]:
-    """If all that may be evicted were gone, it would not fit. Counted only where all of them are known."""
+def _is_short(case: Case, said: Said, action: str, count: int, why: str) -> Iterator[str]:
+    """If all that may be evicted were gone, it would not fit, and for that reason.
+
+    Counted only where all of them are known.
+    """
     facts = case.guards.after_group(case.decision.groups)
     own = case.cluster.pod_groups[said.about]
     victims = []
@@ -58,12 +72,49 @@ def _is_short(case: Case, said: Said, action: str, count: int) -> Iterator[str]:
             return
     if len(victims) != count or action == "consolidation":
         return
-    cluster = case.settled(said.about)
+    running = _running(case, victims)
+    if running:
+        yield from _suffice(case, said, running, why)
+
+
+def _running(case: Case, victims: Iterable[int]) -> list[int]:
+    """Pods of these pod groups that run, before the cycle."""
     tasks = [task for victim in victims for task in case.cluster.pod_groups[victim].tasks]
-    running = [task for task in tasks if cluster.tasks[task].placement.status is TaskStatus.RUNNING]
-    gone = in_favor(case, said.about, with_placements(cluster, dict.fromkeys(running, GONE)))
-    if running and case.is_placed(gone, said.about, only_free(case)):
-        yield f"{said.text} They are enough"
+    return [task for task in tasks if case.cluster.tasks[task].placement.status is TaskStatus.RUNNING]
+
+
+def _suffice(case: Case, said: Said, leaving: list[int], why: str) -> Iterator[str]:
+    """What is said of pods if all of them leave: too few amounts, no permitted place, or a bound.
+
+    It is tried at the end of the cycle and at its begin: capacity may have been given away between.
+    """
+    uids = {row.pod_group for row in case.cluster.carried.rows(PLANNED_STARTS)}
+    owners = [group.index for group in case.cluster.pod_groups if group.facts.uid in uids]
+    states = [
+        settled(case.cluster, case.decision, said.about, *owners),
+        without_pending(case.cluster, said.about, *owners),
+    ]
+    gone = [with_placements(each, dict.fromkeys(leaving, GONE)) for each in states]
+    later = gone[0].carrying(PLANNED_STARTS, case.decision.planned_starts or ())
+    starts = all(case.is_placed(each, said.about, keeping_starts(case)) for each in (later, *gone))
+    if "enough" in why and "would free enough" not in why:
+        amounts = [in_favor(case, said.about, anywhere(each, said.about)) for each in gone]
+        if all(case.is_placed(each, said.about, only_free(case)) for each in amounts):
+            yield f"{said.text} They would, but it may {'' if starts else 'not '}start"
+    elif "not where" in why:
+        amounts = [in_favor(case, said.about, anywhere(each, said.about)) for each in gone]
+        if starts or not any(case.is_placed(each, said.about, only_free(case)) for each in amounts):
+            yield f"{said.text} {'It may start' if starts else 'They would not'}"
+    elif "a limit or quota" in why:
+        unbounded = [case.is_placed(_unbounded(each), said.about, only_free(case)) for each in gone]
+        if starts or not any(unbounded):
+            yield f"{said.text} {'It may start' if starts else 'It would not without them'}"
+
+
+def _unbounded(cluster: Cluster) -> Cluster:
+    """No queue has a limit or a quota."""
+    facts: dict[str, Any] = {"limit": NO_LIMIT, "class_limits": (), "quota": NO_LIMIT}
+    return with_queues(cluster, lambda queue: replace(queue, facts=replace(queue.facts, **facts)))
 
 
 def none(case: Case, said: Said) -> Iterator[str]:
@@ -103,14 +154,33 @@ def stays(case: Case, said: Said) -> Iterator[str]:
         yield f"{said.text} It is evictable"
     if "opts out of" in said.text and not victim.facts.opt_out_actions:
         yield f"{said.text} It opts out of nothing"
-    if "evicting it alone would not free enough" in said.text and action is not None:
-        tasks = [t for t in victim.tasks if case.cluster.tasks[t].placement.status is TaskStatus.RUNNING]
-        gone = with_placements(case.settled(said.about), dict.fromkeys(tasks, GONE))
-        verdicts = case.guards.verdicts(action[1], said.about, said.other)
-        is_open = all(each.protects == NOTHING for each in verdicts) and action[1] != "consolidation"
-        is_share = case.cluster.pod_groups[said.other].queue != about.queue
-        if is_open and not is_share and case.is_placed(gone, said.about, only_free(case)):
+    if action is not None and " it alone would " in said.text:
+        yield from _alone(case, said, action[1])
+
+
+def _alone(case: Case, said: Said, action: str) -> Iterator[str]:
+    """Y alone is not enough for X: by amounts, by where the pods of X may run, or by other rules."""
+    victim, about = case.cluster.pod_groups[said.other], case.cluster.pod_groups[said.about]
+    if "relocating it alone" in said.text:
+        if _relocates(case, said):
             yield f"{said.text} It would"
+        return
+    verdicts = case.guards.verdicts(action, said.about, said.other)
+    if action == "consolidation" or any(each.protects != NOTHING for each in verdicts):
+        return
+    if "would not free enough" not in said.text or victim.queue == about.queue:
+        yield from _suffice(case, said, _running(case, [said.other]), said.text)
+
+
+def _relocates(case: Case, said: Said) -> bool:
+    """Whether consolidation makes a place for X by relocating pods of Y, with all others left alone."""
+    cluster = case.settled(said.about)
+    for group in cluster.pod_groups:
+        if group.index not in (said.about, said.other):
+            left_alone = group.facts.opt_out_actions | {"consolidation"}
+            cluster = with_group_facts(cluster, group.index, opt_out_actions=left_alone)
+    decision = case.decide(cluster, replace(case.profile, actions=("consolidation",)))
+    return any(group.evictions for group in decision.groups if group.beneficiary == said.about)
 
 
 def _is_evicted(case: Case, said: Said, action: str = "") -> bool:

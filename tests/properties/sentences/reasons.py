@@ -29,7 +29,7 @@ from tests.properties.sentences.case import Case, Said
 
 Reasoned = Callable[[Case, Said, PodGroupOutcome], bool]
 """Whether the reason of an outcome is true."""
-_NO_LIMIT: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
+NO_LIMIT: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
 _MANY: Final = 100
 _OPEN_ENDED: Final = ("may come first", "may change that", "was not checked", "wait for", "waits for")
 
@@ -75,13 +75,13 @@ def order(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
 
 def limit(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
     """Without limits, something else is the reason, or none is left."""
-    free = with_queues(case.cluster, lambda queue: _with(queue, limit=_NO_LIMIT, class_limits=()))
+    free = with_queues(case.cluster, lambda queue: _with(queue, limit=NO_LIMIT, class_limits=()))
     return _reason(case, free, said.about) is not outcome.reason.code
 
 
 def firm_quota(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
     """Without quotas to keep to, something else is the reason, or none is left."""
-    free = with_queues(case.cluster, lambda queue: _with(queue, quota=_NO_LIMIT))
+    free = with_queues(case.cluster, lambda queue: _with(queue, quota=NO_LIMIT))
     return _reason(case, free, said.about) is not outcome.reason.code
 
 
@@ -131,20 +131,20 @@ def not_before(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
 def topology(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
     """Without its topology constraint, it fits on what the decisions leave free."""
 
+    free = with_group(case.settled(said.about), said.about, _without_topology)
+    return case.is_placed(free, said.about, only_free(case))
+
+
+def _without_topology(group: PodGroup) -> PodGroup:
     def free(member: PodSet | SubGroupSet) -> PodSet | SubGroupSet:
         if isinstance(member, PodSet):
             return PodSet(member.index, member.name, member.min_available, member.tasks)
         inner = tuple([free(each) for each in member.members])
         return SubGroupSet(member.name, inner, member.min_sub_groups)
 
-    def change(group: PodGroup) -> PodGroup:
-        root = free(group.root)
-        assert isinstance(root, SubGroupSet)
-        return replace(group, root=root, pod_sets=tuple(_leaves(root)))
-
-    return case.is_placed(
-        with_group(case.settled(said.about), said.about, change), said.about, only_free(case)
-    )
+    root = free(group.root)
+    assert isinstance(root, SubGroupSet)
+    return replace(group, root=root, pod_sets=tuple(_leaves(root)))
 
 
 def _leaves(member: PodSet | SubGroupSet) -> Iterator[PodSet]:
@@ -256,6 +256,25 @@ def only_free(case: Case) -> Profile:
     return replace(case.profile, actions=("allocate",))
 
 
+def keeping_starts(case: Case) -> Profile:
+    """The same, beside what is kept for planned starts."""
+    plans = tuple([each for each in case.profile.actions if each == "reservation"])
+    return replace(case.profile, actions=("allocate", *plans))
+
+
+def anywhere(cluster: Cluster, about: int) -> Cluster:
+    """Its pods care for no other pods and no topology, and nothing is kept: only amounts on nodes count."""
+    free = replace(cluster, in_flight=()).carrying(PLANNED_STARTS, ())
+    none: dict[str, Any] = dict.fromkeys(
+        ("pod_affinity", "pod_anti_affinity", "host_ports", "topology_spread"), ()
+    )
+    shapes = tuple([replace(shape, constraints=replace(shape.constraints, **none)) for shape in free.shapes])
+    tasks = free.tasks.next_version()
+    for task in free.tasks:
+        tasks.put(task.index, replace(task, shape=shapes[task.shape.index]))
+    return with_group(replace(free, tasks=tasks, shapes=shapes), about, _without_topology)
+
+
 def _with(queue: Queue, **facts: Any) -> Queue:
     return replace(queue, facts=replace(queue.facts, **facts))
 
@@ -272,7 +291,7 @@ def in_favor(case: Case, about: int, cluster: Cluster) -> Cluster:
 
     def change(queue: Queue) -> Queue:
         if queue.index in path:
-            return _with(queue, quota=_NO_LIMIT)
+            return _with(queue, quota=NO_LIMIT)
         return _with(queue, quota=(0, 0, 0), weight=(0, 0, 0))
 
     return with_queues(cluster, change)

@@ -8,6 +8,7 @@ from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_victim import why_victim
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.constraints import HostPort
 from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
@@ -275,6 +276,48 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
         "preempt",
         "evicting it alone would not free enough resources",
         DEFAULT,
+    ),
+    "NO_SOLUTION, beside a pod with its host port": (
+        lambda: (
+            single_queue(2)
+            .running("old", queue="q", gpus=1, node="n1")
+            .running("firm", queue="q", gpus=1, node="n1", priority=120, host_ports=[HostPort(80, "TCP")])
+            .pending("job", queue="q", gpus=1, priority=60, host_ports=[HostPort(80, "TCP")])
+            .build()
+        ),
+        "preempt",
+        "evicting it alone would free enough resources, but not where the preemptor's pods may run.",
+        DEFAULT,
+    ),
+    "NO_SOLUTION, beside a limit": (
+        lambda: (
+            ClusterBuilder()
+            .node("n1", gpus=4)
+            .queue("q", limit=2)
+            .running("old", queue="q", gpus=1, node="n1")
+            .running("firm", queue="q", gpus=1, node="n1", priority=120)
+            .pending("job", queue="q", gpus=2, priority=60)
+            .build()
+        ),
+        "preempt",
+        "evicting it alone would not suffice: a limit or quota would still be exceeded.",
+        DEFAULT,
+    ),
+    "NO_SOLUTION, beside a pod that finds no other place": (
+        lambda: (
+            ClusterBuilder()
+            .node("n1", gpus=2)
+            .node("n2", gpus=2)
+            .queue("q")
+            .queue("other")
+            .running("old", queue="other", gpus=1, node="n1", host_ports=[HostPort(80, "TCP")])
+            .running("firm", queue="q", gpus=1, node="n2", priority=120, host_ports=[HostPort(80, "TCP")])
+            .pending("job", queue="q", gpus=2)
+            .build()
+        ),
+        "consolidation",
+        "relocating it alone would not let the preemptor start.",
+        replace(DEFAULT, actions=("allocate", "consolidation")),
     ),
 }
 

@@ -41,6 +41,7 @@ EVICTABLE: Final = {
     EvictionObstacle.FAIR_SHARES: "kept by fair shares",
     EvictionObstacle.PLACES: "evictable, but not where its pods may run",
     EvictionObstacle.SEARCH: "evictable by themselves",
+    EvictionObstacle.BOUNDS: "evictable, but a limit or quota would still be exceeded",
 }
 """What is said of capacity that could be evicted, by what stops it."""
 _STATED: Final = (ReasonClass.INVALID, ReasonClass.EFFORT)

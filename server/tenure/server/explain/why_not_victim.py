@@ -16,6 +16,7 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.solver.diagnosis.eligibility import EligibilityStage, Ineligibility, VictimQuery
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, FoundObstacle
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
@@ -149,10 +150,32 @@ def _describe_rejection(
         text = "{other} is not evicted by {action}: {who} cannot evict any pod group because {why}."
         return format_text(text, other=other, action=action.name, who=who, why=why)
     verdict = _verdict(replay, action, names.own, victim, found.rejection)
-    why = explain_not_evicted(names, found.rejection, action.name, verdict)
+    why = _obstacle(action, found.obstacle) or explain_not_evicted(
+        names, found.rejection, action.name, verdict
+    )
     return format_text(
         "{other} is not evicted by {action} because {why}.", other=other, action=action.name, why=why
     )
+
+
+def _obstacle(action: Action, found: FoundObstacle | None) -> AudienceText | None:
+    """Clause: why the preemptor would not start though this victim left; None: capacity is short."""
+    if found is None:
+        return None
+    match found.kind:
+        case EvictionObstacle.UNTRIED | EvictionObstacle.AMOUNTS | EvictionObstacle.FRAGMENTS:
+            return None
+        case _ if action.relocates_all:
+            return for_all("relocating it alone would not let the preemptor start")
+        case EvictionObstacle.PLACES if found.detail:
+            text = "evicting it alone would free enough resources, but not where the preemptor's pods may run"
+        case EvictionObstacle.BOUNDS:
+            text = "evicting it alone would not suffice: a limit or quota would still be exceeded"
+        case EvictionObstacle.SEARCH:
+            text = "evicting it alone would free enough resources, but in no way that the rules permit"
+        case _:
+            text = "evicting it alone would not let the preemptor start"
+    return AudienceText(text, text, f"{text} ({found.detail})" if found.detail else text)
 
 
 def _served_before(replay: CycleReplay, preemptor: int, action: Action) -> str | None:

@@ -27,24 +27,22 @@ from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles, FoundObstacle
 from tenure.solver.diagnosis.free_gpus import FreeSum, FreeSums
 from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
+from tenure.solver.diagnosis.misplaced import explain_misplaced, find_relation, has_topology
 from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
 from tenure.solver.diagnosis.released_capacity import RELEASED, SEARCHED, find_released
-from tenure.solver.framework.ledger import NO
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Move
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import QueueStatus
-from tenure.solver.model.rejection import NOT_YET, Rejection, first_rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import Member, PodGroup, SubGroupSet
-from tenure.solver.search.needed_victims import providers_first
-from tenure.solver.search.node_order import bits
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.search import WITHIN_FAIR_SHARE
-from tenure.terms.formatting import count_gpus, format_count, format_gpus
+from tenure.terms.formatting import count_gpus, format_gpus
 from tenure.terms.reasons import ReasonCode
 
 MAX_CHECKS: Final = 64
@@ -54,8 +52,6 @@ LOSING: Final = Rejection(
     "pods of it are evicted in this cycle, and the rest is too few to start",
     source="search",
 )
-_MOST_RELATIONS: Final = 3
-"""Relations that a reason names."""
 MAX_MOVES: Final = 2_000
 """Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
 
@@ -173,7 +169,9 @@ class _CapacityChecks:
         gpus = self._free.of(pod_group, tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
-        found = self._evictions.find(pod_group, tasks, lambda: self._misplaced(pod_group, tasks))
+        found = self._evictions.find(
+            pod_group, tasks, lambda: explain_misplaced(self._context, pod_group, tasks)
+        )
         unchecked = _unchecked(rejection)
         if found.by_share is not None and UNCHECKED not in unchecked:
             return self._odd_gpus.add_to(found.by_share, pod_group, tasks)
@@ -184,17 +182,9 @@ class _CapacityChecks:
                 return self._odd_gpus.add_to(WITHIN_FAIR_SHARE, pod_group, tasks)
         else:
             unchecked = [text for text in unchecked if text != UNCHECKED_SHARE]
-        return self._no_capacity(tasks, gpus, unchecked, self._relation(tasks, gpus), found)
-
-    def _misplaced(self, pod_group: int, tasks: list[int]) -> str:
-        """Why a pod group finds no place although the nodes have the amounts; empty: that is not known."""
-        if relation := self._relation(tasks, None):
-            return relation
-        if _has_topology(self._cluster.pod_groups[pod_group].root):
-            with self._session.statement() as trial:
-                if self._context.placer.place_anywhere(trial, tasks, self._nodes):
-                    return "its topology constraint is not met"
-        return ""
+        is_small = gpus is not None and gpus.fitting < len(tasks)
+        relation = "" if is_small else find_relation(self._context, tasks)
+        return self._no_capacity(tasks, gpus, unchecked, relation, found)
 
     def _fits(self, pod_group: int, tasks: list[int], placer: Placer | None = None) -> bool:
         """Whether the next tasks fit on free and terminating capacity; leaves no trace."""
@@ -241,7 +231,7 @@ class _CapacityChecks:
         return Rejection(ReasonCode.QUEUE_ORDER, detail, source="search")
 
     def _topology(self, pod_group: int, tasks: list[int]) -> Rejection | None:
-        if not _has_topology(self._cluster.pod_groups[pod_group].root):
+        if not has_topology(self._cluster.pod_groups[pod_group].root):
             return None
         with self._session.statement() as trial:
             is_free = self._context.placer.place_anywhere(trial, tasks, self._nodes)
@@ -257,33 +247,6 @@ class _CapacityChecks:
         own = self._cluster.pod_groups[pod_group].queue
         path = () if own is None else self._cluster.queues[own].path
         return self._over.issubset(path) and not self._using.issubset(path)
-
-    def _relation(self, tasks: list[int], gpus: FreeSum | None) -> str:
-        """What other pods have to do with it, if they alone keep a pod from every node that could take it.
-
-        A node is named only for what the pod requires itself: another owner's pods are behind the rest.
-        """
-        is_small = gpus is not None and gpus.fitting < len(tasks)
-        if is_small or not self._session.chains.placement_filters:
-            return ""
-        placer, ledger, problems = self._context.placer, self._session.ledger, dict[Rejection, list[str]]()
-        with self._session.statement() as trial:
-            ordered = providers_first(tasks, self._session.chains)
-            refused = next((t for t in ordered if not placer.place_anywhere(trial, [t], self._nodes)), None)
-            if refused is None:
-                return ""
-            shape = self._cluster.tasks[refused].shape
-            checks = self._session.chains.placement_checks(refused)
-            for node in bits(self._context.components.allowed_nodes.of(shape)):
-                self._session.stop.check()
-                if ledger.fit(shape, node) == NO:
-                    continue
-                problem = first_rejection(checks, node)
-                if problem is None or problem is NOT_YET:
-                    return ""
-                problems.setdefault(problem, []).append(self._cluster.nodes[node].facts.name)
-        relations = sorted(problems.items(), key=lambda each: (not each[0].by_own, -len(each[1])))
-        return ", and ".join([_on_nodes(problem, names) for problem, names in relations[:_MOST_RELATIONS]])
 
     def _no_capacity(
         self,
@@ -329,7 +292,7 @@ class _CapacityChecks:
         return ~pod_group if key is None else key
 
     def _class_of(self, group: PodGroup, rejection: Rejection, shapes: list[int]) -> Hashable:
-        single = group.index if self._cluster.topologies and _has_topology(group.root) else -1
+        single = group.index if self._cluster.topologies and has_topology(group.root) else -1
         is_over = rejection.code is ReasonCode.OVER_FAIR_SHARE
         why = rejection.detail if is_over else "; ".join(_unchecked(rejection))
         kept = kept_key(self._session, group) if self._has_planned else None
@@ -365,6 +328,8 @@ def _by_evictions(found: FoundObstacle, relation: str) -> str:
     match found.kind:
         case EvictionObstacle.FRAGMENTS:
             return ", and what permitted evictions would free is on too many nodes"
+        case EvictionObstacle.BOUNDS:
+            return f", and with all permitted evictions {found.detail}"
         case EvictionObstacle.PLACES if relation:
             return ", and permitted evictions do not change that"
         case EvictionObstacle.PLACES:
@@ -381,11 +346,6 @@ def _unchecked(rejection: Rejection) -> list[str]:
     return [text for text in (UNCHECKED, UNCHECKED_SHARE) if rejection.detail.endswith(text)]
 
 
-def _has_topology(member: Member) -> bool:
-    inner = member.members if isinstance(member, SubGroupSet) else ()
-    return member.topology is not None or any(map(_has_topology, inner))
-
-
 def _fragmented(gpus: FreeSum, per_pod: int) -> Rejection:
     free, largest = count_gpus(gpus.free), format_gpus(gpus.largest)
     detail = (
@@ -393,11 +353,3 @@ def _fragmented(gpus: FreeSum, per_pod: int) -> Rejection:
         f"each of its pods needs {format_gpus(per_pod)}"
     )
     return Rejection(ReasonCode.FRAGMENTED, detail, source="search")
-
-
-def _on_nodes(problem: Rejection, names: Sequence[str]) -> str:
-    """A problem, and where it is."""
-    if not problem.by_own:
-        return f"{problem.detail} on {format_count(len(names), 'node')}"
-    more = f" and {format_count(len(names) - 1, 'more node')}" if len(names) > 1 else ""
-    return f"{problem.detail} on node {names[0]}{more}"

@@ -7,7 +7,13 @@ from typing import NamedTuple
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.actions.victim_rules import VictimSelector
-from tenure.solver.diagnosis.eviction_obstacle import takable_tasks
+from tenure.solver.diagnosis.eviction_obstacle import (
+    EXPLAINED,
+    EvictionObstacles,
+    FoundObstacle,
+    takable_tasks,
+)
+from tenure.solver.diagnosis.misplaced import explain_misplaced
 from tenure.solver.framework.disruptions import ignoring_all
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
@@ -36,6 +42,8 @@ class Ineligibility(NamedTuple):
 
     stage: EligibilityStage
     rejection: Rejection
+    obstacle: FoundObstacle | None = None
+    """What keeps the preemptor waiting though the victim leaves, if a search found it not to be enough."""
 
 
 class VictimQuery:
@@ -99,7 +107,19 @@ class VictimQuery:
         if rejection is not None:
             return Ineligibility(EligibilityStage.NOT_EVICTABLE, rejection)
         rejection = self._single_victim_check(victim)
-        return None if rejection is None else Ineligibility(EligibilityStage.NO_BENEFIT, rejection)
+        if rejection is None:
+            return None
+        obstacle = self._obstacle_beside(victim) if rejection.code is ReasonCode.NO_SOLUTION else None
+        return Ineligibility(EligibilityStage.NO_BENEFIT, rejection, obstacle)
+
+    def _obstacle_beside(self, victim: int) -> FoundObstacle:
+        """What keeps the preemptor waiting if all of this victim leaves that may."""
+        context, preemptor, tasks = self._context, self._preemptor, self._tasks
+        obstacles = EvictionObstacles(context, (), EXPLAINED)
+        leaving = takable_tasks(context, self._search, preemptor, victim)
+        return obstacles.find_beside(
+            preemptor, tasks, leaving, lambda: explain_misplaced(context, preemptor, tasks)
+        )
 
     def orders(self) -> Iterator[Iterator[int]]:
         """The victim order within disruption budgets, and that without those that hold no longer, if any do.

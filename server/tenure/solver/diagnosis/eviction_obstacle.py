@@ -54,6 +54,8 @@ class EvictionObstacle(IntEnum):
     """There would be enough, but not where its pods may run beside other pods, or in its topology."""
     SEARCH = 5
     """Nothing of this: the search found no set of evictions that it may make."""
+    BOUNDS = 6
+    """A limit or quota of its queues would be exceeded then as well."""
 
 
 class FoundObstacle(NamedTuple):
@@ -61,7 +63,7 @@ class FoundObstacle(NamedTuple):
 
     kind: EvictionObstacle
     detail: str = ""
-    """What is missing in the trial: a resource, or a relation."""
+    """What is missing in the trial: a resource, or a relation; which bound is exceeded."""
     is_relation: bool = False
     """Whether it is a relation that is missing, which a plugin describes."""
     by_share: Rejection | None = None
@@ -129,6 +131,22 @@ class EvictionObstacles:
             counters.placement_attempts = before.placement_attempts
             counters.victims_considered = before.victims_considered
 
+    def find_beside(
+        self, pod_group: int, tasks: list[int], leaving: Sequence[int], relation: Callable[[], str]
+    ) -> FoundObstacle:
+        """The obstacle if exactly these tasks leave, which a search found not to be enough; no trace."""
+        counters, before = self._session.counters, replace(self._session.counters)
+        try:
+            with self._session.statement() as trial:
+                self._evict(trial, leaving)
+                is_enough = self._fits(pod_group, tasks)
+                if is_enough:
+                    return FoundObstacle(EvictionObstacle.SEARCH)
+                return self._missing(pod_group, tasks, relation)
+        finally:
+            counters.placement_attempts = before.placement_attempts
+            counters.victims_considered = before.victims_considered
+
     def _find(
         self, pod_group: int, tasks: list[int], relation: Callable[[], str], action: Action | None
     ) -> FoundObstacle:
@@ -149,7 +167,7 @@ class EvictionObstacles:
         if self._left < 0 or sum([len(each.tasks()) for each in takable]) > self._most:
             return UNTRIED
         missing = self._missing_beside_all(pod_group, tasks, takable, relation)
-        if missing is not None and missing.kind is not EvictionObstacle.PLACES:
+        if missing is not None and missing.kind not in (EvictionObstacle.PLACES, EvictionObstacle.BOUNDS):
             return missing
         is_kept = False
         for each in takable:
@@ -183,7 +201,7 @@ class EvictionObstacles:
         """What is missing although all leave that any action may take, or that only shares keep; or None."""
         with self._session.statement() as trial:
             self._evict(trial, [task for each in takable for task in each.tasks()])
-            return None if self._fits(pod_group, tasks) else self._missing(tasks, relation)
+            return None if self._fits(pod_group, tasks) else self._missing(pod_group, tasks, relation)
 
     def _fits_beside(self, pod_group: int, tasks: list[int], leaving: Sequence[int]) -> bool:
         """Whether it fits once these tasks leave."""
@@ -198,7 +216,7 @@ class EvictionObstacles:
             if task not in trial.evicted:
                 trial.evict(task)
 
-    def _missing(self, tasks: Sequence[int], relation: Callable[[], str]) -> FoundObstacle:
+    def _missing(self, pod_group: int, tasks: Sequence[int], relation: Callable[[], str]) -> FoundObstacle:
         """What is missing as the ledger is now."""
         shapes = {s.index: s for s in [self._session.cluster.tasks[task].shape for task in tasks]}
         for shape in shapes.values():
@@ -215,6 +233,8 @@ class EvictionObstacles:
             per_pod = self._session.ledger.request_share(shape)[GPU]
             is_enough = gpus >= wanted * per_pod > 0
             return FoundObstacle(EvictionObstacle.FRAGMENTS if is_enough else EvictionObstacle.AMOUNTS)
+        if (bound := self._context.placer.capacity(pod_group, tasks)) is not None:
+            return FoundObstacle(EvictionObstacle.BOUNDS, bound.detail)
         detail = relation()
         return FoundObstacle(EvictionObstacle.PLACES, detail, bool(detail))
 
