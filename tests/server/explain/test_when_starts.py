@@ -34,6 +34,16 @@ TODAY = "2025-06-15"
 """Now is 15:06:40."""
 
 
+def test_a_start_is_when_enough_subgroups_have_their_minimum() -> None:
+    made = ClusterBuilder().queue("q", quota=4).queue("other", quota=0).node("n", gpus=4)
+    made.running("r", queue="other", node="n", gpus=2, priority=100, started_ago="1h", time_limit="2h")
+    made.running("s", queue="other", node="n", gpus=2, priority=100, started_ago="1h", time_limit="3h")
+    made.pod_group("p", queue="q", min_sub_groups=1)
+    for name in ("one", "two"):
+        made.sub_group("p", name, min_member=1).pending("p", gpus=2, sub_group=name)
+    assert f"It starts by {TODAY} 16:06:40 UTC" in told(made)[0]
+
+
 @pytest.mark.parametrize(
     ("run", "tenant", "operator"),
     [

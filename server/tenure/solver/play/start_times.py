@@ -6,6 +6,7 @@ are, so that few of them reach far. What a late cycle starts is dated back to wh
 known as far as the time between two cycles then (semantics R17.22).
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple, final
 
@@ -252,17 +253,20 @@ def estimate_starts(
 def find_started(cluster: Cluster, decision: CycleResult) -> dict[int, set[int]]:
     """Nodes on which pods are bound, by pod group, of those that then have their minimum."""
     nodes: dict[int, set[int]] = {}
-    counts: dict[int, int] = {}
+    bound = set[int]()
     for bind in [bind for group in decision.groups for bind in group.bindings]:
-        pod_group = cluster.tasks[bind.task].pod_group
-        nodes.setdefault(pod_group, set()).add(bind.node)
-        counts[pod_group] = counts.get(pod_group, 0) + 1
-    for pod_group, count in counts.items():
-        group = cluster.pod_groups[pod_group]
-        running = sum(cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
-        if running + count < sum(pod_set.min_available for pod_set in group.pod_sets):
-            del nodes[pod_group]
-    return nodes
+        nodes.setdefault(cluster.tasks[bind.task].pod_group, set()).add(bind.node)
+        bound.add(bind.task)
+    return {each: found for each, found in nodes.items() if _has_minimum(cluster, each, bound)}
+
+
+def _has_minimum(cluster: Cluster, pod_group: int, bound: Collection[int]) -> bool:
+    """Whether a pod group has its minimum with the tasks that are bound; a part of its subgroups may do."""
+    group, active = cluster.pod_groups[pod_group], Counter[int]()
+    for task in [cluster.tasks[index] for index in group.tasks]:
+        if task.pod_set is not None and (task.placement.status.is_allocated or task.index in bound):
+            active[task.pod_set] += 1
+    return group.root.is_met(active)
 
 
 def find_places(context: CycleContext, requested: Collection[int] = ()) -> dict[int, Place]:
