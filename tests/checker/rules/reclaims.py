@@ -31,9 +31,10 @@ class _Places(NamedTuple):
 
 def reclaim_violations(world: SnapshotIndex, rights: ReclaimRights) -> Iterator[str]:
     """Check the first loss of each queue in each reclaim. Snapshots with claims or groups in flight, whose
-    use of queues is counted otherwise, are left out.
+    use of queues is counted otherwise, are left out, and responses that say nothing of a queue.
     """
-    if world.claims or world.snapshot.in_flight_groups:
+    stated = {status.name for status in world.response.queues}
+    if world.claims or world.snapshot.in_flight_groups or not world.queues.keys() <= stated:
         return
     fair = {status.name: _amounts(status.fair_share) for status in world.response.queues}
     used = {status.name: _amounts(status.allocated_before) for status in world.response.queues}

@@ -28,12 +28,12 @@ def larger_first(text: str) -> bool:
 class _PodSetSize(NamedTuple):
     """GPUs of a pod set at the start of the cycle, in thousandths."""
 
-    index: int
+    pod_set: int
     gpu_milli: int
     """Of all its pods that run or wait."""
     running: int
     """Of those that run."""
-    count: int
+    running_pods: int
     """Number of those that run."""
 
 
@@ -66,9 +66,9 @@ class GpuJobOrder(VictimOrder):
         total = 0
         for each in sizes:
             total += each.gpu_milli
-            gone = each.count - active[each.index]
+            gone = each.running_pods - active[each.pod_set]
             if gone > 0:
-                total -= each.running * gone // each.count
+                total -= each.running * gone // each.running_pods
         return total
 
     def _measure(self, pod_group: int) -> tuple[_PodSetSize, ...]:
