@@ -36,6 +36,10 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_QUEUE_LIMIT_CUT: _ClassVar[WarningCode]
     WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: _ClassVar[WarningCode]
     WARNING_CODE_PROTECTION_NOT_IN_FORCE: _ClassVar[WarningCode]
+    WARNING_CODE_QUEUE_BOUNDS_CONTRADICT: _ClassVar[WarningCode]
+    WARNING_CODE_QUOTAS_ABOVE_CLUSTER: _ClassVar[WarningCode]
+    WARNING_CODE_QUEUE_LIMIT_ZERO: _ClassVar[WarningCode]
+    WARNING_CODE_GANG_LACKS_PODS: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -55,6 +59,10 @@ WARNING_CODE_INVALID_PLANNED_START: WarningCode
 WARNING_CODE_QUEUE_LIMIT_CUT: WarningCode
 WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME: WarningCode
 WARNING_CODE_PROTECTION_NOT_IN_FORCE: WarningCode
+WARNING_CODE_QUEUE_BOUNDS_CONTRADICT: WarningCode
+WARNING_CODE_QUOTAS_ABOVE_CLUSTER: WarningCode
+WARNING_CODE_QUEUE_LIMIT_ZERO: WarningCode
+WARNING_CODE_GANG_LACKS_PODS: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions", "state", "now", "delta", "faults", "estimate_starts", "include_pod_group_statuses")

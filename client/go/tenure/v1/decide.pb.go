@@ -76,6 +76,19 @@ const (
 	// The owner of a running pod group wants more protection than it was given, and a quota
 	// does not cover that: it is not in force.
 	WarningCode_WARNING_CODE_PROTECTION_NOT_IN_FORCE WarningCode = 22
+	// A quota or limit of a queue contradicts that of its parent, or its own quota is above
+	// its limit. Both count as written.
+	WarningCode_WARNING_CODE_QUEUE_BOUNDS_CONTRADICT WarningCode = 23
+	// The quotas of the top-level queues are larger together than the cluster. They count
+	// as written, and cannot all be used at once.
+	WarningCode_WARNING_CODE_QUOTAS_ABOVE_CLUSTER WarningCode = 24
+	// The limit of a queue is 0. It counts as written: nothing that requests the resource
+	// starts there. Only unset and -1 mean unlimited.
+	WarningCode_WARNING_CODE_QUEUE_LIMIT_ZERO WarningCode = 25
+	// Running pod groups have fewer pods in the snapshot than their minimum, and none that
+	// has succeeded. They are evicted as stale. Pods that have succeeded must stay in the
+	// snapshot while others of their pod group run.
+	WarningCode_WARNING_CODE_GANG_LACKS_PODS WarningCode = 26
 )
 
 // Enum value maps for WarningCode.
@@ -100,6 +113,10 @@ var (
 		20: "WARNING_CODE_QUEUE_LIMIT_CUT",
 		21: "WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME",
 		22: "WARNING_CODE_PROTECTION_NOT_IN_FORCE",
+		23: "WARNING_CODE_QUEUE_BOUNDS_CONTRADICT",
+		24: "WARNING_CODE_QUOTAS_ABOVE_CLUSTER",
+		25: "WARNING_CODE_QUEUE_LIMIT_ZERO",
+		26: "WARNING_CODE_GANG_LACKS_PODS",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                0,
@@ -121,6 +138,10 @@ var (
 		"WARNING_CODE_QUEUE_LIMIT_CUT":            20,
 		"WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME":  21,
 		"WARNING_CODE_PROTECTION_NOT_IN_FORCE":    22,
+		"WARNING_CODE_QUEUE_BOUNDS_CONTRADICT":    23,
+		"WARNING_CODE_QUOTAS_ABOVE_CLUSTER":       24,
+		"WARNING_CODE_QUEUE_LIMIT_ZERO":           25,
+		"WARNING_CODE_GANG_LACKS_PODS":            26,
 	}
 )
 
@@ -1323,7 +1344,7 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x12victims_considered\x18\x05 \x01(\x03R\x11victimsConsidered\x12-\n" +
 	"\x12placement_attempts\x18\x06 \x01(\x03R\x11placementAttempts\x12\x18\n" +
 	"\atrimmed\x18\a \x01(\x03R\atrimmed\x12'\n" +
-	"\x0fplan_placements\x18\b \x01(\x03R\x0eplanPlacements*\xec\x05\n" +
+	"\x0fplan_placements\x18\b \x01(\x03R\x0eplanPlacements*\x82\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eWARNING_CODE_UNKNOWN_SUB_GROUP\x10\x01\x12&\n" +
@@ -1344,7 +1365,11 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\"WARNING_CODE_INVALID_PLANNED_START\x10\x10\x12 \n" +
 	"\x1cWARNING_CODE_QUEUE_LIMIT_CUT\x10\x14\x12*\n" +
 	"&WARNING_CODE_USAGE_WITHOUT_MIN_RUNTIME\x10\x15\x12(\n" +
-	"$WARNING_CODE_PROTECTION_NOT_IN_FORCE\x10\x16B(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
+	"$WARNING_CODE_PROTECTION_NOT_IN_FORCE\x10\x16\x12(\n" +
+	"$WARNING_CODE_QUEUE_BOUNDS_CONTRADICT\x10\x17\x12%\n" +
+	"!WARNING_CODE_QUOTAS_ABOVE_CLUSTER\x10\x18\x12!\n" +
+	"\x1dWARNING_CODE_QUEUE_LIMIT_ZERO\x10\x19\x12 \n" +
+	"\x1cWARNING_CODE_GANG_LACKS_PODS\x10\x1aB(Z&tenure.scheduler/go/tenure/v1;tenurev1b\x06proto3"
 
 var (
 	file_tenure_v1_decide_proto_rawDescOnce sync.Once

@@ -5,16 +5,19 @@ R8.20).
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
+from tenure.solver.diagnosis.queue_warnings import QUEUE_WARNINGS
 from tenure.solver.framework.session import Session
 from tenure.solver.grants import review_grants
 from tenure.solver.model.caller_state import PLANNED_STARTS
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import NO_VICTIM_FACTS
 from tenure.solver.model.fate import Fate
-from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup
@@ -109,6 +112,7 @@ def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
         *_unknown_budgets(session),
         *reserved,
         *of_queues,
+        *session.derived_data.get(QUEUE_WARNINGS, cluster),
         *_swings(session),
         *(each for index in odd for each in _own(cluster.pod_groups[index], most)),
         *_not_in_force(session),
@@ -164,6 +168,21 @@ def _shared(session: Session, candidates: _WarningCandidates) -> Iterator[Snapsh
     if ahead:
         message = "time of the last checkpoint is after the snapshot time; it is treated as unset"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, ahead, message)
+    if incomplete := tuple(filter(partial(_lacks_pods, cluster), sorted(session.phases.stale))):
+        message = "fewer pods than the minimum are in the snapshot, and none that has succeeded; "
+        message += "if pods have succeeded, they must stay in it, else the pod group is evicted as stale"
+        yield SnapshotWarning(WarningCode.GANG_LACKS_PODS, incomplete, message)
+
+
+def _lacks_pods(cluster: Cluster, index: int) -> bool:
+    """Whether the snapshot has too few pods of a pod group that runs below its minimum."""
+    group, pods = cluster.pod_groups[index], Counter[int]()
+    for task in [cluster.tasks[each] for each in group.tasks]:
+        if task.placement.status is TaskStatus.SUCCEEDED:
+            return False
+        if task.pod_set is not None and task.placement.status is not TaskStatus.FAILED:
+            pods[task.pod_set] += 1
+    return not group.root.is_met(pods)
 
 
 def _unknown_budgets(session: Session) -> Iterator[SnapshotWarning]:

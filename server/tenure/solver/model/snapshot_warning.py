@@ -25,6 +25,10 @@ class WarningCode(IntEnum):
     QUEUE_LIMIT_CUT = 20
     USAGE_WITHOUT_MIN_RUNTIME = 21
     PROTECTION_NOT_IN_FORCE = 22
+    QUEUE_BOUNDS_CONTRADICT = 23
+    QUOTAS_ABOVE_CLUSTER = 24
+    QUEUE_LIMIT_ZERO = 25
+    GANG_LACKS_PODS = 26
 
 
 class SnapshotWarning(NamedTuple):
