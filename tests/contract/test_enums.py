@@ -4,7 +4,10 @@ from enum import IntEnum
 
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
+from tenure.server.explain.remedy_messages import ResourceKind
 from tenure.server.explain.when_starts import RangeReason
+from tenure.solver.diagnosis.capacity import GpuUse
+from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle
 from tenure.solver.diagnosis.remedies import RemedyKind
 from tenure.solver.model.caller_state import Certainty, StartDelay
 from tenure.solver.model.constraints import Operator, TaintEffect
@@ -32,6 +35,7 @@ OTHER_NAMES = {
     "MIG_STRATEGY_NONE": "MIG_STRATEGY_UNSPECIFIED",
     "NUMA_POLICY_NONE": "NUMA_POLICY_UNSPECIFIED",
     "PROTECTION_SCOPE_NOTHING": "PROTECTION_SCOPE_UNSPECIFIED",
+    "EVICTION_OBSTACLE_KIND_UNTRIED": "EVICTION_OBSTACLE_KIND_UNSPECIFIED",
 }
 
 
@@ -64,6 +68,9 @@ PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
     (NominationResult, decision_pb2.NominationResult.DESCRIPTOR, "NOMINATION_RESULT_"),
     (NominationSkipReason, decision_pb2.NominationSkipReason.DESCRIPTOR, "NOMINATION_SKIP_REASON_"),
     (RemedyKind, explain_pb2.RemedyKind.DESCRIPTOR, "REMEDY_KIND_"),
+    (GpuUse, explain_pb2.GpuUseKind.DESCRIPTOR, "GPU_USE_KIND_"),
+    (EvictionObstacle, explain_pb2.EvictionObstacleKind.DESCRIPTOR, "EVICTION_OBSTACLE_KIND_"),
+    (ResourceKind, explain_pb2.ResourceKind.DESCRIPTOR, "RESOURCE_KIND_"),
     (WarningCode, decide_pb2.WarningCode.DESCRIPTOR, "WARNING_CODE_"),
 ]
 

@@ -13,6 +13,38 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class GpuUseKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GPU_USE_KIND_UNSPECIFIED: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_OWN: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_TERMINATING: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_SCHEDULED_NOW: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_RESERVED: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_NEVER_EVICTED: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_PROTECTED: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_NOT_LOWER: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_WITHIN_SHARE: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_NOT_RECLAIMABLE: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_EVICTABLE: _ClassVar[GpuUseKind]
+    GPU_USE_KIND_OTHER: _ClassVar[GpuUseKind]
+
+class EvictionObstacleKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    EVICTION_OBSTACLE_KIND_UNSPECIFIED: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_AMOUNTS: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_FRAGMENTS: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_FAIR_SHARES: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_PLACES: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_SEARCH: _ClassVar[EvictionObstacleKind]
+    EVICTION_OBSTACLE_KIND_BOUNDS: _ClassVar[EvictionObstacleKind]
+
+class ResourceKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RESOURCE_KIND_UNSPECIFIED: _ClassVar[ResourceKind]
+    RESOURCE_KIND_CPU: _ClassVar[ResourceKind]
+    RESOURCE_KIND_MEMORY: _ClassVar[ResourceKind]
+    RESOURCE_KIND_GPU: _ClassVar[ResourceKind]
+
 class RangeReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RANGE_REASON_UNSPECIFIED: _ClassVar[RangeReason]
@@ -33,6 +65,29 @@ class RemedyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REMEDY_KIND_RAISE_QUOTA: _ClassVar[RemedyKind]
     REMEDY_KIND_RAISE_LIMIT: _ClassVar[RemedyKind]
     REMEDY_KIND_ADD_NODES: _ClassVar[RemedyKind]
+GPU_USE_KIND_UNSPECIFIED: GpuUseKind
+GPU_USE_KIND_OWN: GpuUseKind
+GPU_USE_KIND_TERMINATING: GpuUseKind
+GPU_USE_KIND_SCHEDULED_NOW: GpuUseKind
+GPU_USE_KIND_RESERVED: GpuUseKind
+GPU_USE_KIND_NEVER_EVICTED: GpuUseKind
+GPU_USE_KIND_PROTECTED: GpuUseKind
+GPU_USE_KIND_NOT_LOWER: GpuUseKind
+GPU_USE_KIND_WITHIN_SHARE: GpuUseKind
+GPU_USE_KIND_NOT_RECLAIMABLE: GpuUseKind
+GPU_USE_KIND_EVICTABLE: GpuUseKind
+GPU_USE_KIND_OTHER: GpuUseKind
+EVICTION_OBSTACLE_KIND_UNSPECIFIED: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_AMOUNTS: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_FRAGMENTS: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_FAIR_SHARES: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_PLACES: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_SEARCH: EvictionObstacleKind
+EVICTION_OBSTACLE_KIND_BOUNDS: EvictionObstacleKind
+RESOURCE_KIND_UNSPECIFIED: ResourceKind
+RESOURCE_KIND_CPU: ResourceKind
+RESOURCE_KIND_MEMORY: ResourceKind
+RESOURCE_KIND_GPU: ResourceKind
 RANGE_REASON_UNSPECIFIED: RangeReason
 RANGE_REASON_EXPECTED_ENDS: RangeReason
 RANGE_REASON_NO_TIME_LIMIT: RangeReason
@@ -110,7 +165,7 @@ class WhenStarts(_message.Message):
     def __init__(self, pod_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets", "victim_ranks", "start_estimates")
+    __slots__ = ("explanation", "reasons", "protections", "until", "remedies", "victim_sets", "victim_ranks", "start_estimates", "gpu_account", "eviction_obstacles")
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -119,6 +174,8 @@ class ExplainResponse(_message.Message):
     VICTIM_SETS_FIELD_NUMBER: _ClassVar[int]
     VICTIM_RANKS_FIELD_NUMBER: _ClassVar[int]
     START_ESTIMATES_FIELD_NUMBER: _ClassVar[int]
+    GPU_ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_OBSTACLES_FIELD_NUMBER: _ClassVar[int]
     explanation: Explanation
     reasons: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]
     protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
@@ -127,7 +184,67 @@ class ExplainResponse(_message.Message):
     victim_sets: _containers.RepeatedCompositeFieldContainer[_decision_pb2.VictimSet]
     victim_ranks: _containers.RepeatedCompositeFieldContainer[VictimRank]
     start_estimates: _containers.RepeatedCompositeFieldContainer[StartEstimate]
-    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[StartEstimate, _Mapping]]] = ...) -> None: ...
+    gpu_account: GpuAccount
+    eviction_obstacles: _containers.RepeatedCompositeFieldContainer[EvictionObstacle]
+    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ..., victim_sets: _Optional[_Iterable[_Union[_decision_pb2.VictimSet, _Mapping]]] = ..., victim_ranks: _Optional[_Iterable[_Union[VictimRank, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[StartEstimate, _Mapping]]] = ..., gpu_account: _Optional[_Union[GpuAccount, _Mapping]] = ..., eviction_obstacles: _Optional[_Iterable[_Union[EvictionObstacle, _Mapping]]] = ...) -> None: ...
+
+class GpuAccount(_message.Message):
+    __slots__ = ("total_gpu_milli", "free_gpu_milli", "largest_free_gpu_milli", "gpu_milli_per_pod", "pods", "fitting_pods", "uses", "protected_until", "obstacle")
+    TOTAL_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    FREE_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_FREE_GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_PER_POD_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    FITTING_PODS_FIELD_NUMBER: _ClassVar[int]
+    USES_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    OBSTACLE_FIELD_NUMBER: _ClassVar[int]
+    total_gpu_milli: int
+    free_gpu_milli: int
+    largest_free_gpu_milli: int
+    gpu_milli_per_pod: int
+    pods: int
+    fitting_pods: int
+    uses: _containers.RepeatedCompositeFieldContainer[GpuUse]
+    protected_until: _timestamp_pb2.Timestamp
+    obstacle: EvictionObstacleKind
+    def __init__(self, total_gpu_milli: _Optional[int] = ..., free_gpu_milli: _Optional[int] = ..., largest_free_gpu_milli: _Optional[int] = ..., gpu_milli_per_pod: _Optional[int] = ..., pods: _Optional[int] = ..., fitting_pods: _Optional[int] = ..., uses: _Optional[_Iterable[_Union[GpuUse, _Mapping]]] = ..., protected_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., obstacle: _Optional[_Union[EvictionObstacleKind, str]] = ...) -> None: ...
+
+class GpuUse(_message.Message):
+    __slots__ = ("kind", "gpu_milli")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    kind: GpuUseKind
+    gpu_milli: int
+    def __init__(self, kind: _Optional[_Union[GpuUseKind, str]] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
+
+class EvictionObstacle(_message.Message):
+    __slots__ = ("action", "kind", "missing", "candidates", "evictable", "rejected", "not_eligible")
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    EVICTABLE_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_FIELD_NUMBER: _ClassVar[int]
+    NOT_ELIGIBLE_FIELD_NUMBER: _ClassVar[int]
+    action: str
+    kind: EvictionObstacleKind
+    missing: ResourceKind
+    candidates: int
+    evictable: int
+    rejected: _containers.RepeatedCompositeFieldContainer[RejectedCandidates]
+    not_eligible: _decision_pb2.Reason
+    def __init__(self, action: _Optional[str] = ..., kind: _Optional[_Union[EvictionObstacleKind, str]] = ..., missing: _Optional[_Union[ResourceKind, str]] = ..., candidates: _Optional[int] = ..., evictable: _Optional[int] = ..., rejected: _Optional[_Iterable[_Union[RejectedCandidates, _Mapping]]] = ..., not_eligible: _Optional[_Union[_decision_pb2.Reason, _Mapping]] = ...) -> None: ...
+
+class RejectedCandidates(_message.Message):
+    __slots__ = ("code", "custom_code", "number")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CUSTOM_CODE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    code: _decision_pb2.ReasonCode
+    custom_code: str
+    number: int
+    def __init__(self, code: _Optional[_Union[_decision_pb2.ReasonCode, str]] = ..., custom_code: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
 class StartEstimate(_message.Message):
     __slots__ = ("pod_group", "position", "gpu_milli_ahead", "earliest_start", "likely_start", "latest_start", "certainty", "awaited_ends", "explanation", "range_reasons", "likely_start_by", "ahead")
@@ -202,15 +319,71 @@ class Explanation(_message.Message):
     def __init__(self, public: _Optional[str] = ..., tenant: _Optional[str] = ..., operator: _Optional[str] = ...) -> None: ...
 
 class Remedy(_message.Message):
-    __slots__ = ("kind", "explanation", "outcome", "evicted_pods", "until")
+    __slots__ = ("kind", "explanation", "outcome", "evicted_pods", "until", "min_member", "priority", "bound", "nodes", "victims", "not_started", "further_losses")
     KIND_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     EVICTED_PODS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
+    MIN_MEMBER_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    VICTIMS_FIELD_NUMBER: _ClassVar[int]
+    NOT_STARTED_FIELD_NUMBER: _ClassVar[int]
+    FURTHER_LOSSES_FIELD_NUMBER: _ClassVar[int]
     kind: RemedyKind
     explanation: Explanation
     outcome: _decision_pb2.OutcomeKind
     evicted_pods: int
     until: _timestamp_pb2.Timestamp
-    def __init__(self, kind: _Optional[_Union[RemedyKind, str]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., outcome: _Optional[_Union[_decision_pb2.OutcomeKind, str]] = ..., evicted_pods: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    min_member: NumberChange
+    priority: NumberChange
+    bound: BoundChange
+    nodes: NodeAddition
+    victims: _containers.RepeatedCompositeFieldContainer[PodCount]
+    not_started: _containers.RepeatedScalarFieldContainer[str]
+    further_losses: _containers.RepeatedCompositeFieldContainer[PodCount]
+    def __init__(self, kind: _Optional[_Union[RemedyKind, str]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., outcome: _Optional[_Union[_decision_pb2.OutcomeKind, str]] = ..., evicted_pods: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_member: _Optional[_Union[NumberChange, _Mapping]] = ..., priority: _Optional[_Union[NumberChange, _Mapping]] = ..., bound: _Optional[_Union[BoundChange, _Mapping]] = ..., nodes: _Optional[_Union[NodeAddition, _Mapping]] = ..., victims: _Optional[_Iterable[_Union[PodCount, _Mapping]]] = ..., not_started: _Optional[_Iterable[str]] = ..., further_losses: _Optional[_Iterable[_Union[PodCount, _Mapping]]] = ...) -> None: ...
+
+class NumberChange(_message.Message):
+    __slots__ = ("before", "after")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    before: int
+    after: int
+    def __init__(self, before: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
+
+class BoundChange(_message.Message):
+    __slots__ = ("resource", "queues")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    resource: ResourceKind
+    queues: _containers.RepeatedCompositeFieldContainer[QueueBoundChange]
+    def __init__(self, resource: _Optional[_Union[ResourceKind, str]] = ..., queues: _Optional[_Iterable[_Union[QueueBoundChange, _Mapping]]] = ...) -> None: ...
+
+class QueueBoundChange(_message.Message):
+    __slots__ = ("queue", "before", "after")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    before: int
+    after: int
+    def __init__(self, queue: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
+
+class NodeAddition(_message.Message):
+    __slots__ = ("number", "like_node")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LIKE_NODE_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    like_node: str
+    def __init__(self, number: _Optional[int] = ..., like_node: _Optional[str] = ...) -> None: ...
+
+class PodCount(_message.Message):
+    __slots__ = ("pod_group", "pods")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    pods: int
+    def __init__(self, pod_group: _Optional[str] = ..., pods: _Optional[int] = ...) -> None: ...

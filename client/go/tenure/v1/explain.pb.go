@@ -22,6 +22,223 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What GPUs are used by, as seen from the pending pod group. Treat an unknown kind as
+// OTHER.
+type GpuUseKind int32
+
+const (
+	// Unknown to this version.
+	GpuUseKind_GPU_USE_KIND_UNSPECIFIED GpuUseKind = 0
+	// Its own pods.
+	GpuUseKind_GPU_USE_KIND_OWN GpuUseKind = 1
+	// Pods that leave, and whose capacity nothing else has been given.
+	GpuUseKind_GPU_USE_KIND_TERMINATING GpuUseKind = 2
+	// Pods that start, or move there, in this cycle.
+	GpuUseKind_GPU_USE_KIND_SCHEDULED_NOW GpuUseKind = 3
+	// Reservations of earlier cycles, and planned starts.
+	GpuUseKind_GPU_USE_KIND_RESERVED GpuUseKind = 4
+	// Pod groups that preempt and reclaim never evict for it.
+	GpuUseKind_GPU_USE_KIND_NEVER_EVICTED GpuUseKind = 5
+	// Pod groups whose protection ends.
+	GpuUseKind_GPU_USE_KIND_PROTECTED GpuUseKind = 6
+	// Pod groups of its queue at no lower priority.
+	GpuUseKind_GPU_USE_KIND_NOT_LOWER GpuUseKind = 7
+	// Other queues within their fair share.
+	GpuUseKind_GPU_USE_KIND_WITHIN_SHARE GpuUseKind = 8
+	// Other queues, from which its queue may not reclaim.
+	GpuUseKind_GPU_USE_KIND_NOT_RECLAIMABLE GpuUseKind = 9
+	// Pod groups that may be evicted, each by itself.
+	GpuUseKind_GPU_USE_KIND_EVICTABLE GpuUseKind = 10
+	// Everything else.
+	GpuUseKind_GPU_USE_KIND_OTHER GpuUseKind = 11
+)
+
+// Enum value maps for GpuUseKind.
+var (
+	GpuUseKind_name = map[int32]string{
+		0:  "GPU_USE_KIND_UNSPECIFIED",
+		1:  "GPU_USE_KIND_OWN",
+		2:  "GPU_USE_KIND_TERMINATING",
+		3:  "GPU_USE_KIND_SCHEDULED_NOW",
+		4:  "GPU_USE_KIND_RESERVED",
+		5:  "GPU_USE_KIND_NEVER_EVICTED",
+		6:  "GPU_USE_KIND_PROTECTED",
+		7:  "GPU_USE_KIND_NOT_LOWER",
+		8:  "GPU_USE_KIND_WITHIN_SHARE",
+		9:  "GPU_USE_KIND_NOT_RECLAIMABLE",
+		10: "GPU_USE_KIND_EVICTABLE",
+		11: "GPU_USE_KIND_OTHER",
+	}
+	GpuUseKind_value = map[string]int32{
+		"GPU_USE_KIND_UNSPECIFIED":     0,
+		"GPU_USE_KIND_OWN":             1,
+		"GPU_USE_KIND_TERMINATING":     2,
+		"GPU_USE_KIND_SCHEDULED_NOW":   3,
+		"GPU_USE_KIND_RESERVED":        4,
+		"GPU_USE_KIND_NEVER_EVICTED":   5,
+		"GPU_USE_KIND_PROTECTED":       6,
+		"GPU_USE_KIND_NOT_LOWER":       7,
+		"GPU_USE_KIND_WITHIN_SHARE":    8,
+		"GPU_USE_KIND_NOT_RECLAIMABLE": 9,
+		"GPU_USE_KIND_EVICTABLE":       10,
+		"GPU_USE_KIND_OTHER":           11,
+	}
+)
+
+func (x GpuUseKind) Enum() *GpuUseKind {
+	p := new(GpuUseKind)
+	*p = x
+	return p
+}
+
+func (x GpuUseKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GpuUseKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_explain_proto_enumTypes[0].Descriptor()
+}
+
+func (GpuUseKind) Type() protoreflect.EnumType {
+	return &file_tenure_v1_explain_proto_enumTypes[0]
+}
+
+func (x GpuUseKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GpuUseKind.Descriptor instead.
+func (GpuUseKind) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{0}
+}
+
+// What stops evictions for a pending pod group. Treat an unknown kind as UNSPECIFIED.
+type EvictionObstacleKind int32
+
+const (
+	// Not known, or not tried.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_UNSPECIFIED EvictionObstacleKind = 0
+	// Even without everything that may be evicted, too little capacity is left.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_AMOUNTS EvictionObstacleKind = 1
+	// Then enough GPUs would be free, but on too many nodes.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_FRAGMENTS EvictionObstacleKind = 2
+	// Fair shares keep what it needs.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_FAIR_SHARES EvictionObstacleKind = 3
+	// There would be enough, but not where its pods may run: beside other pods, or in its
+	// topology domain.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_PLACES EvictionObstacleKind = 4
+	// None of these: the search finds no set of evictions that it may make.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_SEARCH EvictionObstacleKind = 5
+	// A limit or quota of its queues would be exceeded then as well.
+	EvictionObstacleKind_EVICTION_OBSTACLE_KIND_BOUNDS EvictionObstacleKind = 6
+)
+
+// Enum value maps for EvictionObstacleKind.
+var (
+	EvictionObstacleKind_name = map[int32]string{
+		0: "EVICTION_OBSTACLE_KIND_UNSPECIFIED",
+		1: "EVICTION_OBSTACLE_KIND_AMOUNTS",
+		2: "EVICTION_OBSTACLE_KIND_FRAGMENTS",
+		3: "EVICTION_OBSTACLE_KIND_FAIR_SHARES",
+		4: "EVICTION_OBSTACLE_KIND_PLACES",
+		5: "EVICTION_OBSTACLE_KIND_SEARCH",
+		6: "EVICTION_OBSTACLE_KIND_BOUNDS",
+	}
+	EvictionObstacleKind_value = map[string]int32{
+		"EVICTION_OBSTACLE_KIND_UNSPECIFIED": 0,
+		"EVICTION_OBSTACLE_KIND_AMOUNTS":     1,
+		"EVICTION_OBSTACLE_KIND_FRAGMENTS":   2,
+		"EVICTION_OBSTACLE_KIND_FAIR_SHARES": 3,
+		"EVICTION_OBSTACLE_KIND_PLACES":      4,
+		"EVICTION_OBSTACLE_KIND_SEARCH":      5,
+		"EVICTION_OBSTACLE_KIND_BOUNDS":      6,
+	}
+)
+
+func (x EvictionObstacleKind) Enum() *EvictionObstacleKind {
+	p := new(EvictionObstacleKind)
+	*p = x
+	return p
+}
+
+func (x EvictionObstacleKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EvictionObstacleKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_explain_proto_enumTypes[1].Descriptor()
+}
+
+func (EvictionObstacleKind) Type() protoreflect.EnumType {
+	return &file_tenure_v1_explain_proto_enumTypes[1]
+}
+
+func (x EvictionObstacleKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EvictionObstacleKind.Descriptor instead.
+func (EvictionObstacleKind) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{1}
+}
+
+// Resource of quotas and limits.
+type ResourceKind int32
+
+const (
+	// Unknown to this version.
+	ResourceKind_RESOURCE_KIND_UNSPECIFIED ResourceKind = 0
+	// CPU, in thousandths of a core.
+	ResourceKind_RESOURCE_KIND_CPU ResourceKind = 1
+	// Memory, in bytes.
+	ResourceKind_RESOURCE_KIND_MEMORY ResourceKind = 2
+	// GPUs, in thousandths of a device.
+	ResourceKind_RESOURCE_KIND_GPU ResourceKind = 3
+)
+
+// Enum value maps for ResourceKind.
+var (
+	ResourceKind_name = map[int32]string{
+		0: "RESOURCE_KIND_UNSPECIFIED",
+		1: "RESOURCE_KIND_CPU",
+		2: "RESOURCE_KIND_MEMORY",
+		3: "RESOURCE_KIND_GPU",
+	}
+	ResourceKind_value = map[string]int32{
+		"RESOURCE_KIND_UNSPECIFIED": 0,
+		"RESOURCE_KIND_CPU":         1,
+		"RESOURCE_KIND_MEMORY":      2,
+		"RESOURCE_KIND_GPU":         3,
+	}
+)
+
+func (x ResourceKind) Enum() *ResourceKind {
+	p := new(ResourceKind)
+	*p = x
+	return p
+}
+
+func (x ResourceKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ResourceKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_tenure_v1_explain_proto_enumTypes[2].Descriptor()
+}
+
+func (ResourceKind) Type() protoreflect.EnumType {
+	return &file_tenure_v1_explain_proto_enumTypes[2]
+}
+
+func (x ResourceKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ResourceKind.Descriptor instead.
+func (ResourceKind) EnumDescriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{2}
+}
+
 // A reason why the estimate of a start is a range. Ignore unknown values.
 type RangeReason int32
 
@@ -77,11 +294,11 @@ func (x RangeReason) String() string {
 }
 
 func (RangeReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_explain_proto_enumTypes[0].Descriptor()
+	return file_tenure_v1_explain_proto_enumTypes[3].Descriptor()
 }
 
 func (RangeReason) Type() protoreflect.EnumType {
-	return &file_tenure_v1_explain_proto_enumTypes[0]
+	return &file_tenure_v1_explain_proto_enumTypes[3]
 }
 
 func (x RangeReason) Number() protoreflect.EnumNumber {
@@ -90,7 +307,7 @@ func (x RangeReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RangeReason.Descriptor instead.
 func (RangeReason) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{0}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{3}
 }
 
 // Kind of remedy. Treat an unknown kind as UNSPECIFIED.
@@ -150,11 +367,11 @@ func (x RemedyKind) String() string {
 }
 
 func (RemedyKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_tenure_v1_explain_proto_enumTypes[1].Descriptor()
+	return file_tenure_v1_explain_proto_enumTypes[4].Descriptor()
 }
 
 func (RemedyKind) Type() protoreflect.EnumType {
-	return &file_tenure_v1_explain_proto_enumTypes[1]
+	return &file_tenure_v1_explain_proto_enumTypes[4]
 }
 
 func (x RemedyKind) Number() protoreflect.EnumNumber {
@@ -163,7 +380,7 @@ func (x RemedyKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RemedyKind.Descriptor instead.
 func (RemedyKind) EnumDescriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{4}
 }
 
 // One query about a state. The response is computed from that state alone, with the
@@ -694,8 +911,15 @@ type ExplainResponse struct {
 	// When pod groups start, ordered by uid, for `when_starts`. For operators: it names
 	// other pod groups.
 	StartEstimates []*StartEstimate `protobuf:"bytes,8,rep,name=start_estimates,json=startEstimates,proto3" json:"start_estimates,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Who has the GPUs that the pod group could use, for `why_pending`. Unset: its next pods
+	// do not request equal numbers of GPUs, or capacity is not what it waits for. For
+	// operators and tenants: no other pod group is named.
+	GpuAccount *GpuAccount `protobuf:"bytes,9,opt,name=gpu_account,json=gpuAccount,proto3" json:"gpu_account,omitempty"`
+	// What stops evictions, for `why_pending` by action and for `why_not_victim` of that
+	// victim alone. For operators.
+	EvictionObstacles []*EvictionObstacle `protobuf:"bytes,10,rep,name=eviction_obstacles,json=evictionObstacles,proto3" json:"eviction_obstacles,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
@@ -784,6 +1008,358 @@ func (x *ExplainResponse) GetStartEstimates() []*StartEstimate {
 	return nil
 }
 
+func (x *ExplainResponse) GetGpuAccount() *GpuAccount {
+	if x != nil {
+		return x.GpuAccount
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetEvictionObstacles() []*EvictionObstacle {
+	if x != nil {
+		return x.EvictionObstacles
+	}
+	return nil
+}
+
+// GPUs of the nodes that the next pods of a pending pod group may use, at the end of the
+// cycle, in thousandths. What is free and all uses together are the total.
+type GpuAccount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// GPUs of these nodes.
+	TotalGpuMilli int64 `protobuf:"varint,1,opt,name=total_gpu_milli,json=totalGpuMilli,proto3" json:"total_gpu_milli,omitempty"`
+	// Free ones.
+	FreeGpuMilli int64 `protobuf:"varint,2,opt,name=free_gpu_milli,json=freeGpuMilli,proto3" json:"free_gpu_milli,omitempty"`
+	// The most that are free on one node.
+	LargestFreeGpuMilli int64 `protobuf:"varint,3,opt,name=largest_free_gpu_milli,json=largestFreeGpuMilli,proto3" json:"largest_free_gpu_milli,omitempty"`
+	// What each of the next pods requests.
+	GpuMilliPerPod int64 `protobuf:"varint,4,opt,name=gpu_milli_per_pod,json=gpuMilliPerPod,proto3" json:"gpu_milli_per_pod,omitempty"`
+	// Number of the next pods.
+	Pods int32 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
+	// For so many of them a node has enough free GPUs.
+	FittingPods int32 `protobuf:"varint,6,opt,name=fitting_pods,json=fittingPods,proto3" json:"fitting_pods,omitempty"`
+	// What the other GPUs are used by, without those that are 0.
+	Uses []*GpuUse `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
+	// PROTECTED: the first end of these protections.
+	ProtectedUntil *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=protected_until,json=protectedUntil,proto3" json:"protected_until,omitempty"`
+	// EVICTABLE: why evicting them does not let the pod group start.
+	Obstacle      EvictionObstacleKind `protobuf:"varint,9,opt,name=obstacle,proto3,enum=tenure.v1.EvictionObstacleKind" json:"obstacle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuAccount) Reset() {
+	*x = GpuAccount{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuAccount) ProtoMessage() {}
+
+func (x *GpuAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuAccount.ProtoReflect.Descriptor instead.
+func (*GpuAccount) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GpuAccount) GetTotalGpuMilli() int64 {
+	if x != nil {
+		return x.TotalGpuMilli
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetFreeGpuMilli() int64 {
+	if x != nil {
+		return x.FreeGpuMilli
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetLargestFreeGpuMilli() int64 {
+	if x != nil {
+		return x.LargestFreeGpuMilli
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetGpuMilliPerPod() int64 {
+	if x != nil {
+		return x.GpuMilliPerPod
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetPods() int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetFittingPods() int32 {
+	if x != nil {
+		return x.FittingPods
+	}
+	return 0
+}
+
+func (x *GpuAccount) GetUses() []*GpuUse {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+func (x *GpuAccount) GetProtectedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ProtectedUntil
+	}
+	return nil
+}
+
+func (x *GpuAccount) GetObstacle() EvictionObstacleKind {
+	if x != nil {
+		return x.Obstacle
+	}
+	return EvictionObstacleKind_EVICTION_OBSTACLE_KIND_UNSPECIFIED
+}
+
+// GPUs with the same kind of use.
+type GpuUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of use.
+	Kind GpuUseKind `protobuf:"varint,1,opt,name=kind,proto3,enum=tenure.v1.GpuUseKind" json:"kind,omitempty"`
+	// Thousandths of a GPU.
+	GpuMilli      int64 `protobuf:"varint,2,opt,name=gpu_milli,json=gpuMilli,proto3" json:"gpu_milli,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuUse) Reset() {
+	*x = GpuUse{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuUse) ProtoMessage() {}
+
+func (x *GpuUse) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuUse.ProtoReflect.Descriptor instead.
+func (*GpuUse) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GpuUse) GetKind() GpuUseKind {
+	if x != nil {
+		return x.Kind
+	}
+	return GpuUseKind_GPU_USE_KIND_UNSPECIFIED
+}
+
+func (x *GpuUse) GetGpuMilli() int64 {
+	if x != nil {
+		return x.GpuMilli
+	}
+	return 0
+}
+
+// Why an action evicts nothing for a pending pod group.
+type EvictionObstacle struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the action.
+	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
+	// What stops evictions of those that may be evicted.
+	Kind EvictionObstacleKind `protobuf:"varint,2,opt,name=kind,proto3,enum=tenure.v1.EvictionObstacleKind" json:"kind,omitempty"`
+	// AMOUNTS: the one resource that is short. Unset: GPUs are, or several resources.
+	Missing ResourceKind `protobuf:"varint,3,opt,name=missing,proto3,enum=tenure.v1.ResourceKind" json:"missing,omitempty"`
+	// Running pod groups of the queues that the action takes from.
+	Candidates int32 `protobuf:"varint,4,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	// Those that may be evicted.
+	Evictable int32 `protobuf:"varint,5,opt,name=evictable,proto3" json:"evictable,omitempty"`
+	// Why the others may not.
+	Rejected []*RejectedCandidates `protobuf:"bytes,6,rep,name=rejected,proto3" json:"rejected,omitempty"`
+	// The pod group may not evict by this action. Unset: it may.
+	NotEligible   *Reason `protobuf:"bytes,7,opt,name=not_eligible,json=notEligible,proto3" json:"not_eligible,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictionObstacle) Reset() {
+	*x = EvictionObstacle{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictionObstacle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictionObstacle) ProtoMessage() {}
+
+func (x *EvictionObstacle) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictionObstacle.ProtoReflect.Descriptor instead.
+func (*EvictionObstacle) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *EvictionObstacle) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *EvictionObstacle) GetKind() EvictionObstacleKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EvictionObstacleKind_EVICTION_OBSTACLE_KIND_UNSPECIFIED
+}
+
+func (x *EvictionObstacle) GetMissing() ResourceKind {
+	if x != nil {
+		return x.Missing
+	}
+	return ResourceKind_RESOURCE_KIND_UNSPECIFIED
+}
+
+func (x *EvictionObstacle) GetCandidates() int32 {
+	if x != nil {
+		return x.Candidates
+	}
+	return 0
+}
+
+func (x *EvictionObstacle) GetEvictable() int32 {
+	if x != nil {
+		return x.Evictable
+	}
+	return 0
+}
+
+func (x *EvictionObstacle) GetRejected() []*RejectedCandidates {
+	if x != nil {
+		return x.Rejected
+	}
+	return nil
+}
+
+func (x *EvictionObstacle) GetNotEligible() *Reason {
+	if x != nil {
+		return x.NotEligible
+	}
+	return nil
+}
+
+// Candidates that may not be evicted for the same reason.
+type RejectedCandidates struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The reason.
+	Code ReasonCode `protobuf:"varint,1,opt,name=code,proto3,enum=tenure.v1.ReasonCode" json:"code,omitempty"`
+	// Code that a plugin declares, with its domain: `tenant.example/FROZEN`. Empty: none.
+	CustomCode string `protobuf:"bytes,2,opt,name=custom_code,json=customCode,proto3" json:"custom_code,omitempty"`
+	// Number of candidates.
+	Number        int32 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectedCandidates) Reset() {
+	*x = RejectedCandidates{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectedCandidates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectedCandidates) ProtoMessage() {}
+
+func (x *RejectedCandidates) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectedCandidates.ProtoReflect.Descriptor instead.
+func (*RejectedCandidates) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RejectedCandidates) GetCode() ReasonCode {
+	if x != nil {
+		return x.Code
+	}
+	return ReasonCode_REASON_CODE_UNSPECIFIED
+}
+
+func (x *RejectedCandidates) GetCustomCode() string {
+	if x != nil {
+		return x.CustomCode
+	}
+	return ""
+}
+
+func (x *RejectedCandidates) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // When a pending pod group starts if nothing new arrives.
 type StartEstimate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -820,7 +1396,7 @@ type StartEstimate struct {
 
 func (x *StartEstimate) Reset() {
 	*x = StartEstimate{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	mi := &file_tenure_v1_explain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +1408,7 @@ func (x *StartEstimate) String() string {
 func (*StartEstimate) ProtoMessage() {}
 
 func (x *StartEstimate) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[8]
+	mi := &file_tenure_v1_explain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +1421,7 @@ func (x *StartEstimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartEstimate.ProtoReflect.Descriptor instead.
 func (*StartEstimate) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StartEstimate) GetPodGroup() string {
@@ -947,7 +1523,7 @@ type AwaitedEnd struct {
 
 func (x *AwaitedEnd) Reset() {
 	*x = AwaitedEnd{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	mi := &file_tenure_v1_explain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1535,7 @@ func (x *AwaitedEnd) String() string {
 func (*AwaitedEnd) ProtoMessage() {}
 
 func (x *AwaitedEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[9]
+	mi := &file_tenure_v1_explain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1548,7 @@ func (x *AwaitedEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitedEnd.ProtoReflect.Descriptor instead.
 func (*AwaitedEnd) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AwaitedEnd) GetPodGroup() string {
@@ -1018,7 +1594,7 @@ type VictimRank struct {
 
 func (x *VictimRank) Reset() {
 	*x = VictimRank{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	mi := &file_tenure_v1_explain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1606,7 @@ func (x *VictimRank) String() string {
 func (*VictimRank) ProtoMessage() {}
 
 func (x *VictimRank) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[10]
+	mi := &file_tenure_v1_explain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1619,7 @@ func (x *VictimRank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimRank.ProtoReflect.Descriptor instead.
 func (*VictimRank) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *VictimRank) GetPodGroup() string {
@@ -1096,7 +1672,7 @@ type NextTaker struct {
 
 func (x *NextTaker) Reset() {
 	*x = NextTaker{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[11]
+	mi := &file_tenure_v1_explain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1684,7 @@ func (x *NextTaker) String() string {
 func (*NextTaker) ProtoMessage() {}
 
 func (x *NextTaker) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[11]
+	mi := &file_tenure_v1_explain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1697,7 @@ func (x *NextTaker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextTaker.ProtoReflect.Descriptor instead.
 func (*NextTaker) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NextTaker) GetAction() string {
@@ -1161,7 +1737,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[12]
+	mi := &file_tenure_v1_explain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1749,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[12]
+	mi := &file_tenure_v1_explain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1762,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Explanation) GetPublic() string {
@@ -1222,14 +1798,31 @@ type Remedy struct {
 	// Number of pods evicted for it, relocated pods included.
 	EvictedPods int32 `protobuf:"varint,4,opt,name=evicted_pods,json=evictedPods,proto3" json:"evicted_pods,omitempty"`
 	// WAIT: end of the wait. Unset: when the pods that are terminating are gone.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	// What changes, and from what to what. WAIT has only `until`; MAKE_PREEMPTIBLE has no
+	// parameters. For operators: it names queues and nodes.
+	//
+	// Types that are valid to be assigned to Change:
+	//
+	//	*Remedy_MinMember
+	//	*Remedy_Priority
+	//	*Remedy_Bound
+	//	*Remedy_Nodes
+	Change isRemedy_Change `protobuf_oneof:"change"`
+	// Pods that are evicted or moved for it, by pod group. For operators.
+	Victims []*PodCount `protobuf:"bytes,10,rep,name=victims,proto3" json:"victims,omitempty"`
+	// Uids of pod groups that start in this cycle as it is, and not with the change. For
+	// operators.
+	NotStarted []string `protobuf:"bytes,11,rep,name=not_started,json=notStarted,proto3" json:"not_started,omitempty"`
+	// Pods that pod groups lose for others because of the change. For operators.
+	FurtherLosses []*PodCount `protobuf:"bytes,12,rep,name=further_losses,json=furtherLosses,proto3" json:"further_losses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_tenure_v1_explain_proto_msgTypes[13]
+	mi := &file_tenure_v1_explain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1834,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_explain_proto_msgTypes[13]
+	mi := &file_tenure_v1_explain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1847,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Remedy) GetKind() RemedyKind {
@@ -1290,6 +1883,386 @@ func (x *Remedy) GetUntil() *timestamppb.Timestamp {
 		return x.Until
 	}
 	return nil
+}
+
+func (x *Remedy) GetChange() isRemedy_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *Remedy) GetMinMember() *NumberChange {
+	if x != nil {
+		if x, ok := x.Change.(*Remedy_MinMember); ok {
+			return x.MinMember
+		}
+	}
+	return nil
+}
+
+func (x *Remedy) GetPriority() *NumberChange {
+	if x != nil {
+		if x, ok := x.Change.(*Remedy_Priority); ok {
+			return x.Priority
+		}
+	}
+	return nil
+}
+
+func (x *Remedy) GetBound() *BoundChange {
+	if x != nil {
+		if x, ok := x.Change.(*Remedy_Bound); ok {
+			return x.Bound
+		}
+	}
+	return nil
+}
+
+func (x *Remedy) GetNodes() *NodeAddition {
+	if x != nil {
+		if x, ok := x.Change.(*Remedy_Nodes); ok {
+			return x.Nodes
+		}
+	}
+	return nil
+}
+
+func (x *Remedy) GetVictims() []*PodCount {
+	if x != nil {
+		return x.Victims
+	}
+	return nil
+}
+
+func (x *Remedy) GetNotStarted() []string {
+	if x != nil {
+		return x.NotStarted
+	}
+	return nil
+}
+
+func (x *Remedy) GetFurtherLosses() []*PodCount {
+	if x != nil {
+		return x.FurtherLosses
+	}
+	return nil
+}
+
+type isRemedy_Change interface {
+	isRemedy_Change()
+}
+
+type Remedy_MinMember struct {
+	// REDUCE_MINIMUM: its minimum number of pods.
+	MinMember *NumberChange `protobuf:"bytes,6,opt,name=min_member,json=minMember,proto3,oneof"`
+}
+
+type Remedy_Priority struct {
+	// RAISE_PRIORITY: its priority.
+	Priority *NumberChange `protobuf:"bytes,7,opt,name=priority,proto3,oneof"`
+}
+
+type Remedy_Bound struct {
+	// RAISE_QUOTA, RAISE_LIMIT: the quota or limit of each of these queues.
+	Bound *BoundChange `protobuf:"bytes,8,opt,name=bound,proto3,oneof"`
+}
+
+type Remedy_Nodes struct {
+	// ADD_NODES: nodes to add.
+	Nodes *NodeAddition `protobuf:"bytes,9,opt,name=nodes,proto3,oneof"`
+}
+
+func (*Remedy_MinMember) isRemedy_Change() {}
+
+func (*Remedy_Priority) isRemedy_Change() {}
+
+func (*Remedy_Bound) isRemedy_Change() {}
+
+func (*Remedy_Nodes) isRemedy_Change() {}
+
+// Change of a number of the pod group.
+type NumberChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is.
+	Before int64 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
+	// As it is to be.
+	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberChange) Reset() {
+	*x = NumberChange{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberChange) ProtoMessage() {}
+
+func (x *NumberChange) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberChange.ProtoReflect.Descriptor instead.
+func (*NumberChange) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *NumberChange) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *NumberChange) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// Change of the quota or limit of queues in one resource.
+type BoundChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource, which states the unit of the amounts.
+	Resource ResourceKind `protobuf:"varint,1,opt,name=resource,proto3,enum=tenure.v1.ResourceKind" json:"resource,omitempty"`
+	// All of these queues change, from the leaf up.
+	Queues        []*QueueBoundChange `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BoundChange) Reset() {
+	*x = BoundChange{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BoundChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BoundChange) ProtoMessage() {}
+
+func (x *BoundChange) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BoundChange.ProtoReflect.Descriptor instead.
+func (*BoundChange) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BoundChange) GetResource() ResourceKind {
+	if x != nil {
+		return x.Resource
+	}
+	return ResourceKind_RESOURCE_KIND_UNSPECIFIED
+}
+
+func (x *BoundChange) GetQueues() []*QueueBoundChange {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+// Change of the quota or limit of one queue.
+type QueueBoundChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the queue.
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// As it is.
+	Before int64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	// As it is to be.
+	After         int64 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueBoundChange) Reset() {
+	*x = QueueBoundChange{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueBoundChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueBoundChange) ProtoMessage() {}
+
+func (x *QueueBoundChange) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueBoundChange.ProtoReflect.Descriptor instead.
+func (*QueueBoundChange) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *QueueBoundChange) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *QueueBoundChange) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *QueueBoundChange) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// Nodes to add.
+type NodeAddition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many.
+	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Name of a node; the new ones are like it.
+	LikeNode      string `protobuf:"bytes,2,opt,name=like_node,json=likeNode,proto3" json:"like_node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeAddition) Reset() {
+	*x = NodeAddition{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeAddition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeAddition) ProtoMessage() {}
+
+func (x *NodeAddition) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeAddition.ProtoReflect.Descriptor instead.
+func (*NodeAddition) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *NodeAddition) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *NodeAddition) GetLikeNode() string {
+	if x != nil {
+		return x.LikeNode
+	}
+	return ""
+}
+
+// Pods of one pod group.
+type PodCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Number of pods.
+	Pods          int32 `protobuf:"varint,2,opt,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodCount) Reset() {
+	*x = PodCount{}
+	mi := &file_tenure_v1_explain_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodCount) ProtoMessage() {}
+
+func (x *PodCount) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_explain_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodCount.ProtoReflect.Descriptor instead.
+func (*PodCount) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_explain_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PodCount) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *PodCount) GetPods() int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
 }
 
 var File_tenure_v1_explain_proto protoreflect.FileDescriptor
@@ -1328,7 +2301,7 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\n" +
 	"WhenStarts\x12\x1d\n" +
 	"\n" +
-	"pod_groups\x18\x01 \x03(\tR\tpodGroups\"\xc6\x03\n" +
+	"pod_groups\x18\x01 \x03(\tR\tpodGroups\"\xca\x04\n" +
 	"\x0fExplainResponse\x128\n" +
 	"\vexplanation\x18\x01 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x12+\n" +
 	"\areasons\x18\x02 \x03(\v2\x11.tenure.v1.ReasonR\areasons\x127\n" +
@@ -1338,7 +2311,40 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vvictim_sets\x18\x06 \x03(\v2\x14.tenure.v1.VictimSetR\n" +
 	"victimSets\x128\n" +
 	"\fvictim_ranks\x18\a \x03(\v2\x15.tenure.v1.VictimRankR\vvictimRanks\x12A\n" +
-	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\"\xf0\x04\n" +
+	"\x0fstart_estimates\x18\b \x03(\v2\x18.tenure.v1.StartEstimateR\x0estartEstimates\x126\n" +
+	"\vgpu_account\x18\t \x01(\v2\x15.tenure.v1.GpuAccountR\n" +
+	"gpuAccount\x12J\n" +
+	"\x12eviction_obstacles\x18\n" +
+	" \x03(\v2\x1b.tenure.v1.EvictionObstacleR\x11evictionObstacles\"\x9a\x03\n" +
+	"\n" +
+	"GpuAccount\x12&\n" +
+	"\x0ftotal_gpu_milli\x18\x01 \x01(\x03R\rtotalGpuMilli\x12$\n" +
+	"\x0efree_gpu_milli\x18\x02 \x01(\x03R\ffreeGpuMilli\x123\n" +
+	"\x16largest_free_gpu_milli\x18\x03 \x01(\x03R\x13largestFreeGpuMilli\x12)\n" +
+	"\x11gpu_milli_per_pod\x18\x04 \x01(\x03R\x0egpuMilliPerPod\x12\x12\n" +
+	"\x04pods\x18\x05 \x01(\x05R\x04pods\x12!\n" +
+	"\ffitting_pods\x18\x06 \x01(\x05R\vfittingPods\x12%\n" +
+	"\x04uses\x18\a \x03(\v2\x11.tenure.v1.GpuUseR\x04uses\x12C\n" +
+	"\x0fprotected_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0eprotectedUntil\x12;\n" +
+	"\bobstacle\x18\t \x01(\x0e2\x1f.tenure.v1.EvictionObstacleKindR\bobstacle\"P\n" +
+	"\x06GpuUse\x12)\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x15.tenure.v1.GpuUseKindR\x04kind\x12\x1b\n" +
+	"\tgpu_milli\x18\x02 \x01(\x03R\bgpuMilli\"\xc1\x02\n" +
+	"\x10EvictionObstacle\x12\x16\n" +
+	"\x06action\x18\x01 \x01(\tR\x06action\x123\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1f.tenure.v1.EvictionObstacleKindR\x04kind\x121\n" +
+	"\amissing\x18\x03 \x01(\x0e2\x17.tenure.v1.ResourceKindR\amissing\x12\x1e\n" +
+	"\n" +
+	"candidates\x18\x04 \x01(\x05R\n" +
+	"candidates\x12\x1c\n" +
+	"\tevictable\x18\x05 \x01(\x05R\tevictable\x129\n" +
+	"\brejected\x18\x06 \x03(\v2\x1d.tenure.v1.RejectedCandidatesR\brejected\x124\n" +
+	"\fnot_eligible\x18\a \x01(\v2\x11.tenure.v1.ReasonR\vnotEligible\"x\n" +
+	"\x12RejectedCandidates\x12)\n" +
+	"\x04code\x18\x01 \x01(\x0e2\x15.tenure.v1.ReasonCodeR\x04code\x12\x1f\n" +
+	"\vcustom_code\x18\x02 \x01(\tR\n" +
+	"customCode\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xf0\x04\n" +
 	"\rStartEstimate\x12\x1b\n" +
 	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x05R\bposition\x12&\n" +
@@ -1374,13 +2380,68 @@ const file_tenure_v1_explain_proto_rawDesc = "" +
 	"\vExplanation\x12\x16\n" +
 	"\x06public\x18\x01 \x01(\tR\x06public\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
-	"\boperator\x18\x03 \x01(\tR\boperator\"\xf4\x01\n" +
+	"\boperator\x18\x03 \x01(\tR\boperator\"\xdc\x04\n" +
 	"\x06Remedy\x12)\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x15.tenure.v1.RemedyKindR\x04kind\x128\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x16.tenure.v1.ExplanationR\vexplanation\x120\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x16.tenure.v1.OutcomeKindR\aoutcome\x12!\n" +
 	"\fevicted_pods\x18\x04 \x01(\x05R\vevictedPods\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xdd\x01\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x128\n" +
+	"\n" +
+	"min_member\x18\x06 \x01(\v2\x17.tenure.v1.NumberChangeH\x00R\tminMember\x125\n" +
+	"\bpriority\x18\a \x01(\v2\x17.tenure.v1.NumberChangeH\x00R\bpriority\x12.\n" +
+	"\x05bound\x18\b \x01(\v2\x16.tenure.v1.BoundChangeH\x00R\x05bound\x12/\n" +
+	"\x05nodes\x18\t \x01(\v2\x17.tenure.v1.NodeAdditionH\x00R\x05nodes\x12-\n" +
+	"\avictims\x18\n" +
+	" \x03(\v2\x13.tenure.v1.PodCountR\avictims\x12\x1f\n" +
+	"\vnot_started\x18\v \x03(\tR\n" +
+	"notStarted\x12:\n" +
+	"\x0efurther_losses\x18\f \x03(\v2\x13.tenure.v1.PodCountR\rfurtherLossesB\b\n" +
+	"\x06change\"<\n" +
+	"\fNumberChange\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\x03R\x06before\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x03R\x05after\"w\n" +
+	"\vBoundChange\x123\n" +
+	"\bresource\x18\x01 \x01(\x0e2\x17.tenure.v1.ResourceKindR\bresource\x123\n" +
+	"\x06queues\x18\x02 \x03(\v2\x1b.tenure.v1.QueueBoundChangeR\x06queues\"V\n" +
+	"\x10QueueBoundChange\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x03R\x05after\"C\n" +
+	"\fNodeAddition\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
+	"\tlike_node\x18\x02 \x01(\tR\blikeNode\";\n" +
+	"\bPodCount\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x12\x12\n" +
+	"\x04pods\x18\x02 \x01(\x05R\x04pods*\xe6\x02\n" +
+	"\n" +
+	"GpuUseKind\x12\x1c\n" +
+	"\x18GPU_USE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10GPU_USE_KIND_OWN\x10\x01\x12\x1c\n" +
+	"\x18GPU_USE_KIND_TERMINATING\x10\x02\x12\x1e\n" +
+	"\x1aGPU_USE_KIND_SCHEDULED_NOW\x10\x03\x12\x19\n" +
+	"\x15GPU_USE_KIND_RESERVED\x10\x04\x12\x1e\n" +
+	"\x1aGPU_USE_KIND_NEVER_EVICTED\x10\x05\x12\x1a\n" +
+	"\x16GPU_USE_KIND_PROTECTED\x10\x06\x12\x1a\n" +
+	"\x16GPU_USE_KIND_NOT_LOWER\x10\a\x12\x1d\n" +
+	"\x19GPU_USE_KIND_WITHIN_SHARE\x10\b\x12 \n" +
+	"\x1cGPU_USE_KIND_NOT_RECLAIMABLE\x10\t\x12\x1a\n" +
+	"\x16GPU_USE_KIND_EVICTABLE\x10\n" +
+	"\x12\x16\n" +
+	"\x12GPU_USE_KIND_OTHER\x10\v*\x99\x02\n" +
+	"\x14EvictionObstacleKind\x12&\n" +
+	"\"EVICTION_OBSTACLE_KIND_UNSPECIFIED\x10\x00\x12\"\n" +
+	"\x1eEVICTION_OBSTACLE_KIND_AMOUNTS\x10\x01\x12$\n" +
+	" EVICTION_OBSTACLE_KIND_FRAGMENTS\x10\x02\x12&\n" +
+	"\"EVICTION_OBSTACLE_KIND_FAIR_SHARES\x10\x03\x12!\n" +
+	"\x1dEVICTION_OBSTACLE_KIND_PLACES\x10\x04\x12!\n" +
+	"\x1dEVICTION_OBSTACLE_KIND_SEARCH\x10\x05\x12!\n" +
+	"\x1dEVICTION_OBSTACLE_KIND_BOUNDS\x10\x06*u\n" +
+	"\fResourceKind\x12\x1d\n" +
+	"\x19RESOURCE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11RESOURCE_KIND_CPU\x10\x01\x12\x18\n" +
+	"\x14RESOURCE_KIND_MEMORY\x10\x02\x12\x15\n" +
+	"\x11RESOURCE_KIND_GPU\x10\x03*\xdd\x01\n" +
 	"\vRangeReason\x12\x1c\n" +
 	"\x18RANGE_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aRANGE_REASON_EXPECTED_ENDS\x10\x01\x12\x1e\n" +
@@ -1412,72 +2473,104 @@ func file_tenure_v1_explain_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_explain_proto_rawDescData
 }
 
-var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_tenure_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_tenure_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_tenure_v1_explain_proto_goTypes = []any{
-	(RangeReason)(0),              // 0: tenure.v1.RangeReason
-	(RemedyKind)(0),               // 1: tenure.v1.RemedyKind
-	(*ExplainRequest)(nil),        // 2: tenure.v1.ExplainRequest
-	(*WhyPending)(nil),            // 3: tenure.v1.WhyPending
-	(*WhyVictim)(nil),             // 4: tenure.v1.WhyVictim
-	(*WhyNotVictim)(nil),          // 5: tenure.v1.WhyNotVictim
-	(*ProtectedUntil)(nil),        // 6: tenure.v1.ProtectedUntil
-	(*VictimRanks)(nil),           // 7: tenure.v1.VictimRanks
-	(*WhenStarts)(nil),            // 8: tenure.v1.WhenStarts
-	(*ExplainResponse)(nil),       // 9: tenure.v1.ExplainResponse
-	(*StartEstimate)(nil),         // 10: tenure.v1.StartEstimate
-	(*AwaitedEnd)(nil),            // 11: tenure.v1.AwaitedEnd
-	(*VictimRank)(nil),            // 12: tenure.v1.VictimRank
-	(*NextTaker)(nil),             // 13: tenure.v1.NextTaker
-	(*Explanation)(nil),           // 14: tenure.v1.Explanation
-	(*Remedy)(nil),                // 15: tenure.v1.Remedy
-	(*ClusterSnapshot)(nil),       // 16: tenure.v1.ClusterSnapshot
-	(*StateReference)(nil),        // 17: tenure.v1.StateReference
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*Reason)(nil),                // 19: tenure.v1.Reason
-	(*Protection)(nil),            // 20: tenure.v1.Protection
-	(*VictimSet)(nil),             // 21: tenure.v1.VictimSet
-	(Certainty)(0),                // 22: tenure.v1.Certainty
-	(OutcomeKind)(0),              // 23: tenure.v1.OutcomeKind
+	(GpuUseKind)(0),               // 0: tenure.v1.GpuUseKind
+	(EvictionObstacleKind)(0),     // 1: tenure.v1.EvictionObstacleKind
+	(ResourceKind)(0),             // 2: tenure.v1.ResourceKind
+	(RangeReason)(0),              // 3: tenure.v1.RangeReason
+	(RemedyKind)(0),               // 4: tenure.v1.RemedyKind
+	(*ExplainRequest)(nil),        // 5: tenure.v1.ExplainRequest
+	(*WhyPending)(nil),            // 6: tenure.v1.WhyPending
+	(*WhyVictim)(nil),             // 7: tenure.v1.WhyVictim
+	(*WhyNotVictim)(nil),          // 8: tenure.v1.WhyNotVictim
+	(*ProtectedUntil)(nil),        // 9: tenure.v1.ProtectedUntil
+	(*VictimRanks)(nil),           // 10: tenure.v1.VictimRanks
+	(*WhenStarts)(nil),            // 11: tenure.v1.WhenStarts
+	(*ExplainResponse)(nil),       // 12: tenure.v1.ExplainResponse
+	(*GpuAccount)(nil),            // 13: tenure.v1.GpuAccount
+	(*GpuUse)(nil),                // 14: tenure.v1.GpuUse
+	(*EvictionObstacle)(nil),      // 15: tenure.v1.EvictionObstacle
+	(*RejectedCandidates)(nil),    // 16: tenure.v1.RejectedCandidates
+	(*StartEstimate)(nil),         // 17: tenure.v1.StartEstimate
+	(*AwaitedEnd)(nil),            // 18: tenure.v1.AwaitedEnd
+	(*VictimRank)(nil),            // 19: tenure.v1.VictimRank
+	(*NextTaker)(nil),             // 20: tenure.v1.NextTaker
+	(*Explanation)(nil),           // 21: tenure.v1.Explanation
+	(*Remedy)(nil),                // 22: tenure.v1.Remedy
+	(*NumberChange)(nil),          // 23: tenure.v1.NumberChange
+	(*BoundChange)(nil),           // 24: tenure.v1.BoundChange
+	(*QueueBoundChange)(nil),      // 25: tenure.v1.QueueBoundChange
+	(*NodeAddition)(nil),          // 26: tenure.v1.NodeAddition
+	(*PodCount)(nil),              // 27: tenure.v1.PodCount
+	(*ClusterSnapshot)(nil),       // 28: tenure.v1.ClusterSnapshot
+	(*StateReference)(nil),        // 29: tenure.v1.StateReference
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*Reason)(nil),                // 31: tenure.v1.Reason
+	(*Protection)(nil),            // 32: tenure.v1.Protection
+	(*VictimSet)(nil),             // 33: tenure.v1.VictimSet
+	(ReasonCode)(0),               // 34: tenure.v1.ReasonCode
+	(Certainty)(0),                // 35: tenure.v1.Certainty
+	(OutcomeKind)(0),              // 36: tenure.v1.OutcomeKind
 }
 var file_tenure_v1_explain_proto_depIdxs = []int32{
-	16, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
-	17, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
-	18, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
-	3,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
-	4,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
-	5,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
-	6,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
-	7,  // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
-	8,  // 8: tenure.v1.ExplainRequest.when_starts:type_name -> tenure.v1.WhenStarts
-	14, // 9: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
-	19, // 10: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
-	20, // 11: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
-	18, // 12: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
-	15, // 13: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
-	21, // 14: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
-	12, // 15: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
-	10, // 16: tenure.v1.ExplainResponse.start_estimates:type_name -> tenure.v1.StartEstimate
-	18, // 17: tenure.v1.StartEstimate.earliest_start:type_name -> google.protobuf.Timestamp
-	18, // 18: tenure.v1.StartEstimate.likely_start:type_name -> google.protobuf.Timestamp
-	18, // 19: tenure.v1.StartEstimate.latest_start:type_name -> google.protobuf.Timestamp
-	22, // 20: tenure.v1.StartEstimate.certainty:type_name -> tenure.v1.Certainty
-	11, // 21: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
-	14, // 22: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
-	0,  // 23: tenure.v1.StartEstimate.range_reasons:type_name -> tenure.v1.RangeReason
-	18, // 24: tenure.v1.StartEstimate.likely_start_by:type_name -> google.protobuf.Timestamp
-	18, // 25: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
-	22, // 26: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
-	13, // 27: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
-	1,  // 28: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
-	14, // 29: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
-	23, // 30: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
-	18, // 31: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	28, // 0: tenure.v1.ExplainRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
+	29, // 1: tenure.v1.ExplainRequest.state:type_name -> tenure.v1.StateReference
+	30, // 2: tenure.v1.ExplainRequest.now:type_name -> google.protobuf.Timestamp
+	6,  // 3: tenure.v1.ExplainRequest.why_pending:type_name -> tenure.v1.WhyPending
+	7,  // 4: tenure.v1.ExplainRequest.why_victim:type_name -> tenure.v1.WhyVictim
+	8,  // 5: tenure.v1.ExplainRequest.why_not_victim:type_name -> tenure.v1.WhyNotVictim
+	9,  // 6: tenure.v1.ExplainRequest.protected_until:type_name -> tenure.v1.ProtectedUntil
+	10, // 7: tenure.v1.ExplainRequest.victim_ranks:type_name -> tenure.v1.VictimRanks
+	11, // 8: tenure.v1.ExplainRequest.when_starts:type_name -> tenure.v1.WhenStarts
+	21, // 9: tenure.v1.ExplainResponse.explanation:type_name -> tenure.v1.Explanation
+	31, // 10: tenure.v1.ExplainResponse.reasons:type_name -> tenure.v1.Reason
+	32, // 11: tenure.v1.ExplainResponse.protections:type_name -> tenure.v1.Protection
+	30, // 12: tenure.v1.ExplainResponse.until:type_name -> google.protobuf.Timestamp
+	22, // 13: tenure.v1.ExplainResponse.remedies:type_name -> tenure.v1.Remedy
+	33, // 14: tenure.v1.ExplainResponse.victim_sets:type_name -> tenure.v1.VictimSet
+	19, // 15: tenure.v1.ExplainResponse.victim_ranks:type_name -> tenure.v1.VictimRank
+	17, // 16: tenure.v1.ExplainResponse.start_estimates:type_name -> tenure.v1.StartEstimate
+	13, // 17: tenure.v1.ExplainResponse.gpu_account:type_name -> tenure.v1.GpuAccount
+	15, // 18: tenure.v1.ExplainResponse.eviction_obstacles:type_name -> tenure.v1.EvictionObstacle
+	14, // 19: tenure.v1.GpuAccount.uses:type_name -> tenure.v1.GpuUse
+	30, // 20: tenure.v1.GpuAccount.protected_until:type_name -> google.protobuf.Timestamp
+	1,  // 21: tenure.v1.GpuAccount.obstacle:type_name -> tenure.v1.EvictionObstacleKind
+	0,  // 22: tenure.v1.GpuUse.kind:type_name -> tenure.v1.GpuUseKind
+	1,  // 23: tenure.v1.EvictionObstacle.kind:type_name -> tenure.v1.EvictionObstacleKind
+	2,  // 24: tenure.v1.EvictionObstacle.missing:type_name -> tenure.v1.ResourceKind
+	16, // 25: tenure.v1.EvictionObstacle.rejected:type_name -> tenure.v1.RejectedCandidates
+	31, // 26: tenure.v1.EvictionObstacle.not_eligible:type_name -> tenure.v1.Reason
+	34, // 27: tenure.v1.RejectedCandidates.code:type_name -> tenure.v1.ReasonCode
+	30, // 28: tenure.v1.StartEstimate.earliest_start:type_name -> google.protobuf.Timestamp
+	30, // 29: tenure.v1.StartEstimate.likely_start:type_name -> google.protobuf.Timestamp
+	30, // 30: tenure.v1.StartEstimate.latest_start:type_name -> google.protobuf.Timestamp
+	35, // 31: tenure.v1.StartEstimate.certainty:type_name -> tenure.v1.Certainty
+	18, // 32: tenure.v1.StartEstimate.awaited_ends:type_name -> tenure.v1.AwaitedEnd
+	21, // 33: tenure.v1.StartEstimate.explanation:type_name -> tenure.v1.Explanation
+	3,  // 34: tenure.v1.StartEstimate.range_reasons:type_name -> tenure.v1.RangeReason
+	30, // 35: tenure.v1.StartEstimate.likely_start_by:type_name -> google.protobuf.Timestamp
+	30, // 36: tenure.v1.AwaitedEnd.end_time:type_name -> google.protobuf.Timestamp
+	35, // 37: tenure.v1.AwaitedEnd.certainty:type_name -> tenure.v1.Certainty
+	20, // 38: tenure.v1.VictimRank.next_for:type_name -> tenure.v1.NextTaker
+	4,  // 39: tenure.v1.Remedy.kind:type_name -> tenure.v1.RemedyKind
+	21, // 40: tenure.v1.Remedy.explanation:type_name -> tenure.v1.Explanation
+	36, // 41: tenure.v1.Remedy.outcome:type_name -> tenure.v1.OutcomeKind
+	30, // 42: tenure.v1.Remedy.until:type_name -> google.protobuf.Timestamp
+	23, // 43: tenure.v1.Remedy.min_member:type_name -> tenure.v1.NumberChange
+	23, // 44: tenure.v1.Remedy.priority:type_name -> tenure.v1.NumberChange
+	24, // 45: tenure.v1.Remedy.bound:type_name -> tenure.v1.BoundChange
+	26, // 46: tenure.v1.Remedy.nodes:type_name -> tenure.v1.NodeAddition
+	27, // 47: tenure.v1.Remedy.victims:type_name -> tenure.v1.PodCount
+	27, // 48: tenure.v1.Remedy.further_losses:type_name -> tenure.v1.PodCount
+	2,  // 49: tenure.v1.BoundChange.resource:type_name -> tenure.v1.ResourceKind
+	25, // 50: tenure.v1.BoundChange.queues:type_name -> tenure.v1.QueueBoundChange
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_explain_proto_init() }
@@ -1498,14 +2591,20 @@ func file_tenure_v1_explain_proto_init() {
 		(*ExplainRequest_VictimRanks)(nil),
 		(*ExplainRequest_WhenStarts)(nil),
 	}
-	file_tenure_v1_explain_proto_msgTypes[10].OneofWrappers = []any{}
+	file_tenure_v1_explain_proto_msgTypes[14].OneofWrappers = []any{}
+	file_tenure_v1_explain_proto_msgTypes[17].OneofWrappers = []any{
+		(*Remedy_MinMember)(nil),
+		(*Remedy_Priority)(nil),
+		(*Remedy_Bound)(nil),
+		(*Remedy_Nodes)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_explain_proto_rawDesc), len(file_tenure_v1_explain_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   14,
+			NumEnums:      5,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -20,6 +20,8 @@ from tenure.solver.model.resources import GPU
 from tenure.terms.formatting import count_gpus, format_count, format_gpus, join_words
 from tenure.terms.reason_class import ReasonClass
 from tenure.terms.reasons import REASONS, ReasonCode
+from tenure.v1 import explain_pb2 as pb
+from tenure.wire.timestamps import timestamp
 
 MAX_NAMED: Final = 3
 _USES: Final = {
@@ -63,18 +65,51 @@ _BY_SHARE: Final = (
 """Reasons that can follow from fair shares."""
 
 
-def describe_capacity(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> AudienceText:
-    """Sentences about order, fragments and use of GPUs; empty for reasons that capacity cannot change."""
+def describe_capacity(
+    replay: CycleReplay, names: AudienceNames, code: ReasonCode
+) -> tuple[AudienceText, pb.GpuAccount | None]:
+    """Sentences about order, fragments and use of GPUs, and the account that the last ones are made of.
+
+    Empty for reasons that capacity cannot change.
+    """
     if REASONS[code].reason_class in _STATED or code in (*_LIMITS, ReasonCode.BLOCKED):
-        return join([])
-    account = account_gpus(replay, names.own)
-    return join(
+        return join([]), None
+    account = account_message(account_gpus(replay, names.own))
+    text = join(
         [
             *_order(replay, names, code),
             *_past_use(replay, names, code),
             *([] if account is None else [*_fragments(account, code), _account(account)]),
         ]
     )
+    return text, account
+
+
+def account_message(account: GpuAccount | None) -> pb.GpuAccount | None:
+    """Message of the response."""
+    if account is None:
+        return None
+    end = account.protected_until
+    return pb.GpuAccount(
+        total_gpu_milli=account.total,
+        free_gpu_milli=account.free,
+        largest_free_gpu_milli=account.largest_free,
+        gpu_milli_per_pod=account.per_pod,
+        pods=account.pods,
+        fitting_pods=account.fitting_pods,
+        uses=[
+            pb.GpuUse(kind=f"GPU_USE_KIND_{use.name}", gpu_milli=amount)
+            for use, amount in account.used.items()
+        ],
+        protected_until=None if end is None else timestamp(end),
+        obstacle=obstacle_name(account.obstacle),
+    )
+
+
+def obstacle_name(kind: EvictionObstacle) -> str:
+    """Name of the kind on the wire."""
+    name = "UNSPECIFIED" if kind is EvictionObstacle.UNTRIED else kind.name
+    return f"EVICTION_OBSTACLE_KIND_{name}"
 
 
 def _past_use(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> Iterator[AudienceText]:
@@ -110,13 +145,14 @@ def _order(replay: CycleReplay, names: AudienceNames, code: ReasonCode) -> Itera
         yield for_all(f"It is number {position:,} of {number_pending:,} pending pod groups of its queue.")
 
 
-def _fragments(account: GpuAccount, code: ReasonCode) -> Iterator[AudienceText]:
-    if not account.is_fragmented:
+def _fragments(account: pb.GpuAccount, code: ReasonCode) -> Iterator[AudienceText]:
+    free, per_pod = account.free_gpu_milli, account.gpu_milli_per_pod
+    if not (free >= account.pods * per_pod > 0 and account.fitting_pods < account.pods):
         return
     amounts = (
-        f"{count_gpus(account.free)} are free on nodes that it may use, "
-        f"at most {format_gpus(account.largest_free)} on one node; "
-        f"each of its pods needs {format_gpus(account.per_pod)}."
+        f"{count_gpus(free)} are free on nodes that it may use, "
+        f"at most {format_gpus(account.largest_free_gpu_milli)} on one node; "
+        f"each of its pods needs {format_gpus(per_pod)}."
     )
     is_in_reason = code is ReasonCode.FRAGMENTED
     yield AudienceText(
@@ -124,12 +160,14 @@ def _fragments(account: GpuAccount, code: ReasonCode) -> Iterator[AudienceText]:
     )
 
 
-def _account(account: GpuAccount) -> AudienceText:
-    parts = [f"{format_gpus(account.free)} free"] if account.free else []
-    for use, amount in account.used.items():
-        end = account.protected_until
-        until = f" until {moment(end)} or later" if use is GpuUse.PROTECTED and end is not None else ""
-        what = EVICTABLE[account.obstacle] if use is GpuUse.EVICTABLE else _USES[use]
-        parts.append(f"{format_gpus(amount)} {what}{until}")
-    text = f"Of {count_gpus(account.total)} on nodes that it may use: {', '.join(parts)}." if parts else ""
+def _account(account: pb.GpuAccount) -> AudienceText:
+    parts = [f"{format_gpus(account.free_gpu_milli)} free"] if account.free_gpu_milli else []
+    for row in account.uses:
+        use, until = GpuUse(row.kind), ""
+        if use is GpuUse.PROTECTED and account.HasField("protected_until"):
+            until = f" until {moment(account.protected_until.ToNanoseconds())} or later"
+        what = EVICTABLE[EvictionObstacle(account.obstacle)] if use is GpuUse.EVICTABLE else _USES[use]
+        parts.append(f"{format_gpus(row.gpu_milli)} {what}{until}")
+    total = count_gpus(account.total_gpu_milli)
+    text = f"Of {total} on nodes that it may use: {', '.join(parts)}." if parts else ""
     return AudienceText("", text, text)

@@ -45,6 +45,8 @@ class ExplainResult:
     """Encoded."""
     victim_ranks: Sequence[pb.VictimRank] = ()
     start_estimates: Sequence[pb.StartEstimate] = ()
+    gpu_account: pb.GpuAccount | None = None
+    eviction_obstacles: Sequence[pb.EvictionObstacle] = ()
 
     def message(self, cluster: Cluster, reasons: DeclaredReasons = NO_REASONS) -> pb.ExplainResponse:
         """Message of the response. `reasons` are those that plugins and actions declare."""
@@ -55,6 +57,8 @@ class ExplainResult:
             remedies=self.remedies,
             victim_ranks=self.victim_ranks,
             start_estimates=self.start_estimates,
+            gpu_account=self.gpu_account,
+            eviction_obstacles=self.eviction_obstacles,
         )
         encoder = ProtectionEncoder(cluster, EncodingCache(cluster))
         for protection in self.protections:

@@ -1,6 +1,7 @@
 """Remedies in words: the change, and when the pod group would start; and what happens if only time passes."""
 
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from typing import Final
 
 from tenure.server.explain.audience_text import (
@@ -31,66 +32,108 @@ MAX_NAMED: Final = 3
 """Other pod groups that a remedy names."""
 _WHATEVER_ENDS: Final = (OutcomeKind.INFEASIBLE, OutcomeKind.INVALID_POD_GROUP, OutcomeKind.HELD)
 """Outcomes that the end of other work does not change."""
+
+
+class ResourceKind(IntEnum):
+    """Resources of quotas and limits; numbers as on the wire."""
+
+    CPU = 1
+    MEMORY = 2
+    GPU = 3
+
+
+RESOURCE_KINDS: Final = {CPU: ResourceKind.CPU, MEMORY: ResourceKind.MEMORY, GPU: ResourceKind.GPU}
+"""By the index of the resource in amounts of the model."""
 _AMOUNTS: Final = {
-    CPU: ("CPU", 1000, " cores"),
-    MEMORY: ("memory", 2**30, " GiB"),
-    GPU: ("GPU", 1000, " GPUs"),
+    ResourceKind.CPU: ("CPU", 1000, " cores"),
+    ResourceKind.MEMORY: ("memory", 2**30, " GiB"),
+    ResourceKind.GPU: ("GPU", 1000, " GPUs"),
 }
 """Name, unit and suffix of amounts, by resource."""
 
 
 def remedy_message(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> pb.Remedy:
-    """Message of the response."""
-    text = format_text(
-        "{change}; {effect}.", change=_change(cluster, names, remedy), effect=_effect(names, remedy)
-    )
-    return pb.Remedy(
+    """Message of the response: the parameters of the change, and the sentence that is made of them."""
+    result = remedy.result
+    message = pb.Remedy(
         kind=f"REMEDY_KIND_{remedy.kind.name}",
-        explanation=text.message(),
-        outcome=f"OUTCOME_KIND_{remedy.result.kind.name}",
-        evicted_pods=remedy.result.evicted,
+        outcome=f"OUTCOME_KIND_{result.kind.name}",
+        evicted_pods=result.evicted,
         until=None if remedy.until is None else timestamp(remedy.until),
+        victims=_pod_counts(cluster, result.victims),
+        not_started=[cluster.pod_groups[index].facts.uid for index in result.not_started],
+        further_losses=_pod_counts(cluster, result.further_losses),
     )
+    _set_change(cluster, names.own, remedy, message)
+    text = format_text("{change}; {effect}.", change=_change(names, message), effect=_effect(names, remedy))
+    message.explanation.CopyFrom(text.message())
+    return message
 
 
-def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceText:
-    group, number = cluster.pod_groups[names.own], remedy.number
+def _pod_counts(cluster: Cluster, counts: Sequence[tuple[int, int]]) -> list[pb.PodCount]:
+    return [pb.PodCount(pod_group=cluster.pod_groups[each].facts.uid, pods=pods) for each, pods in counts]
+
+
+def _set_change(cluster: Cluster, own: int, remedy: Remedy, message: pb.Remedy) -> None:
+    """Set the parameters of the change, if its kind has any."""
+    group, number = cluster.pod_groups[own], remedy.number
     match remedy.kind:
-        case RemedyKind.WAIT:
-            if remedy.until is None:
-                return for_all("wait until the pods that are terminating are gone")
-            return for_all(f"wait until {moment(remedy.until)}")
         case RemedyKind.REDUCE_MINIMUM:
             part = single_pod_set(group)
             assert part is not None
-            return for_all(f"reduce its minimum from {part.min_available} to {format_count(number, 'pod')}")
+            message.min_member.CopyFrom(pb.NumberChange(before=part.min_available, after=number))
         case RemedyKind.RAISE_PRIORITY:
-            return for_all(f"raise its priority from {group.facts.priority} to {number}")
-        case RemedyKind.MAKE_PREEMPTIBLE:
-            return for_all("make it preemptible without opt-outs")
+            message.priority.CopyFrom(pb.NumberChange(before=group.facts.priority, after=number))
+        case RemedyKind.RAISE_QUOTA | RemedyKind.RAISE_LIMIT:
+            bound = "quota" if remedy.kind is RemedyKind.RAISE_QUOTA else "limit"
+            change = pb.BoundChange(resource=f"RESOURCE_KIND_{RESOURCE_KINDS[remedy.resource].name}")
+            for facts in [cluster.queues[queue].facts for queue in remedy.queues]:
+                before = getattr(facts, bound)[remedy.resource]
+                change.queues.add(queue=facts.name, before=before, after=before + number)
+            message.bound.CopyFrom(change)
         case RemedyKind.ADD_NODES:
-            like = AudienceText(
-                "that match its requirements",
-                "that match its requirements",
-                f"like {names.node(remedy.node).operator}",
-            )
-            return format_text("add {nodes} {like}", nodes=format_count(number, "node"), like=like)
-    return _larger_bounds(cluster, names, remedy)
+            like = cluster.nodes[remedy.node].facts.name
+            message.nodes.CopyFrom(pb.NodeAddition(number=number, like_node=like))
 
 
-def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceText:
+def _change(names: AudienceNames, message: pb.Remedy) -> AudienceText:
+    match message.WhichOneof("change"):
+        case "min_member":
+            before, after = _numbers(message.min_member)
+            return for_all(f"reduce its minimum from {before} to {format_count(after, 'pod')}")
+        case "priority":
+            before, after = _numbers(message.priority)
+            return for_all(f"raise its priority from {before} to {after}")
+        case "bound":
+            return _larger_bounds(names, message)
+        case "nodes":
+            anonymous = "that match its requirements"
+            like = AudienceText(anonymous, anonymous, f"like node {message.nodes.like_node}")
+            number = format_count(message.nodes.number, "node")
+            return format_text("add {nodes} {like}", nodes=number, like=like)
+    if message.kind == pb.REMEDY_KIND_MAKE_PREEMPTIBLE:
+        return for_all("make it preemptible without opt-outs")
+    if message.HasField("until"):
+        return for_all(f"wait until {moment(message.until.ToNanoseconds())}")
+    return for_all("wait until the pods that are terminating are gone")
+
+
+def _numbers(change: pb.NumberChange | pb.QueueBoundChange) -> tuple[int, int]:
+    """Before and after."""
+    return change.before, change.after
+
+
+def _larger_bounds(names: AudienceNames, message: pb.Remedy) -> AudienceText:
     """`raise the GPU quota of queue a from 4 to 6 GPUs`; the public text has no amounts."""
-    name, unit, suffix = _AMOUNTS[remedy.resource]
-    bound = "quota" if remedy.kind is RemedyKind.RAISE_QUOTA else "limit"
+    name, unit, suffix = _AMOUNTS[ResourceKind(message.bound.resource)]
+    bound = "quota" if message.kind == pb.REMEDY_KIND_RAISE_QUOTA else "limit"
     queues = []
-    for queue in remedy.queues:
-        before = getattr(cluster.queues[queue].facts, bound)[remedy.resource]
-        after = (before + remedy.number) / unit
-        amounts = f" from {before / unit:g} to {after:g}{suffix.removesuffix('s') if after == 1 else suffix}"
+    for change in message.bound.queues:
+        before, after = [amount / unit for amount in _numbers(change)]
+        amounts = f" from {before:g} to {after:g}{suffix.removesuffix('s') if after == 1 else suffix}"
+        queue = names.queue_by_name(change.queue)
         queues.append(
-            format_text(
-                "{queue}{amounts}", queue=names.queue(queue), amounts=AudienceText("", amounts, amounts)
-            )
+            format_text("{queue}{amounts}", queue=queue, amounts=AudienceText("", amounts, amounts))
         )
     return format_text(
         "raise the {name} {bound} of {queues}", name=name, bound=bound, queues=join(queues, " and of ")

@@ -13,6 +13,7 @@ from tenure.server.explain.audience_text import (
     join,
     moment,
 )
+from tenure.server.explain.capacity_text import obstacle_name
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.solver.diagnosis.eligibility import EligibilityStage, Ineligibility, VictimQuery
@@ -25,6 +26,7 @@ from tenure.solver.model.requeue import NominationResult
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api.action import Action, Relation
 from tenure.solver.result.notices import victims_of
+from tenure.v1 import explain_pb2 as pb
 
 
 def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainResult:
@@ -63,12 +65,20 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
             which=which,
         )
         return ExplainResult(join([requeue, text]))
+    obstacles = [
+        pb.EvictionObstacle(
+            action=action.name, kind=obstacle_name(found.obstacle.kind), candidates=1, evictable=1
+        )
+        for action, found in objections.items()
+        if found is not None and found.obstacle is not None
+    ]
     first, *others = actions
     details = [*(for_operators(texts[action].operator) for action in others), requeue]
     found = objections[first]
     end = None if found is None else found.rejection.until
     protections = [each for each in replay.result.protections if each.pod_group == victim]
-    return ExplainResult(join([texts[first], *details]), facts, protections, end)
+    text = join([texts[first], *details])
+    return ExplainResult(text, facts, protections, end, eviction_obstacles=obstacles)
 
 
 def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> AudienceText | None:

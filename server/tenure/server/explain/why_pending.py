@@ -15,20 +15,26 @@ from tenure.server.explain.audience_text import (
     moment,
     usual_remedy,
 )
-from tenure.server.explain.capacity_text import EVICTABLE, describe_capacity
+from tenure.server.explain.capacity_text import EVICTABLE, describe_capacity, obstacle_name
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.notices import standing_notices
 from tenure.server.explain.planned_start_text import describe_planned_start
 from tenure.server.explain.protected_until import find_pending_evictions
-from tenure.server.explain.remedy_messages import describe_waiting, remedy_message
+from tenure.server.explain.remedy_messages import RESOURCE_KINDS, describe_waiting, remedy_message
 from tenure.solver.diagnosis.eligibility import VictimQuery
-from tenure.solver.diagnosis.eviction_obstacle import EXPLAINED, EvictionObstacle, EvictionObstacles
+from tenure.solver.diagnosis.eviction_obstacle import (
+    EXPLAINED,
+    EvictionObstacle,
+    EvictionObstacles,
+    FoundObstacle,
+)
 from tenure.solver.diagnosis.remedies import RemedyKind, find_remedies
 from tenure.solver.diagnosis.replay import CycleReplay
 from tenure.solver.diagnosis.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import CPU, MEMORY
 from tenure.solver.model.verdict import Protection
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.result.notices import victims_of
@@ -36,6 +42,8 @@ from tenure.terms.cancellation import never
 from tenure.terms.custom_reason import qualified
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import ReasonCode
+from tenure.v1 import explain_pb2 as pb
+from tenure.v1.decision_pb2 import Reason
 
 
 def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> ExplainResult:
@@ -58,7 +66,9 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         text = format_text("{who} is pending because {why}.", who=_capital(names), why=why)
         return ExplainResult(join([text, usual_remedy(replay.cluster, names, reason)]), [fact])
     is_out = outcome.kind is OutcomeKind.INVALID_POD_GROUP or reason.code is ReasonCode.NOT_BEFORE
-    candidates = [] if is_out else list(_describe_candidates(replay, pod_group))
+    found_candidates = [] if is_out else list(_describe_candidates(replay, pod_group))
+    candidates = [each for each, _ in found_candidates]
+    capacity, account = describe_capacity(replay, names, reason.code)
     why = explain_pending(replay.cluster, names, pod_group, reason)
     found = find_remedies(replay, pod_group, stop)
     messages = [remedy_message(replay.cluster, names, each) for each in found.remedies]
@@ -67,7 +77,7 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         [
             format_text("{who} is pending because {why}.", who=_capital(names), why=why),
             describe_planned_start(replay, names, reason.code),
-            describe_capacity(replay, names, reason.code),
+            capacity,
             for_operators(" ".join(each.message for each in candidates)),
             NOTHING if found.waiting is None else describe_waiting(names, reason, found.waiting),
             for_all("" if messages else "None of the tested changes would let it start now."),
@@ -76,7 +86,15 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
         ]
     )
     protections = tuple(_protections(replay, pod_group))
-    return ExplainResult(text, [fact, *candidates], protections, _first(reason.until, *ends), messages)
+    return ExplainResult(
+        text,
+        [fact, *candidates],
+        protections,
+        _first(reason.until, *ends),
+        messages,
+        gpu_account=account,
+        eviction_obstacles=[obstacle for _, obstacle in found_candidates],
+    )
 
 
 def _not_pending(replay: CycleReplay, names: AudienceNames) -> AudienceText:
@@ -130,44 +148,86 @@ def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
     return AudienceText(anonymous, anonymous, named)
 
 
-def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[ExplainReason]:
-    """For each action that searches for victims, why it evicts none."""
+def _describe_candidates(
+    replay: CycleReplay, pod_group: int
+) -> Iterator[tuple[ExplainReason, pb.EvictionObstacle]]:
+    """For each action that searches for victims, why it evicts none: the reason is made of the obstacle."""
     for action in replay.searches():
         context = replay.before_search(action, pod_group)
         query = VictimQuery(context, action, pod_group)
         rejection = query.entry()
         is_share = rejection is not None and rejection.code is ReasonCode.OVER_FAIR_SHARE
         if rejection is not None and not (is_share and not any(query.candidates())):
-            text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
+            why = rejection.detail.rstrip(".")
+            message = pb.EvictionObstacle(
+                action=action.name,
+                not_eligible=Reason(
+                    code=f"REASON_CODE_{rejection.code.name}", message=why, source=rejection.source
+                ),
+            )
         else:
             obstacles = EvictionObstacles(context, replay.result.queues, EXPLAINED)
             tasks = context.gangs.tasks_to_allocate(pod_group)
-            obstacle = obstacles.find(pod_group, tasks, str, action).kind
-            text, rejection = _describe_unevictable(action, query, obstacle)
-        yield ExplainReason(rejection.code, text, action.name, rejection.until, rejection.custom)
+            obstacle = obstacles.find(pod_group, tasks, str, action)
+            message, rejection = _count_candidates(action, query, obstacle)
+        text = _describe_obstacle(message, relocates=action.relocates_all)
+        yield ExplainReason(rejection.code, text, action.name, rejection.until, rejection.custom), message
 
 
-def _describe_unevictable(
-    action: Action, query: VictimQuery, obstacle: EvictionObstacle
-) -> tuple[str, Rejection]:
+def _count_candidates(
+    action: Action, query: VictimQuery, obstacle: FoundObstacle
+) -> tuple[pb.EvictionObstacle, Rejection]:
+    """The candidates of an action by what keeps them, and the first of their protections that ends."""
     found = list(query.candidates())
     rejections = [rejection for _, rejection in found if rejection is not None]
     kinds = Counter(rejection.code for rejection in rejections if rejection.custom is None)
-    parts = [f"{number} {_label(code, number)}" for code, number in sorted(kinds.items())]
     customs = Counter(
-        qualified(each.source, each.custom.code) for each in rejections if each.custom is not None
+        (qualified(each.source, each.custom.code), each.code)
+        for each in rejections
+        if each.custom is not None
     )
-    parts += [f"{number} by {code}" for code, number in sorted(customs.items())]
-    if evictable := len(found) - len(rejections):
-        parts.append(f"{evictable} {_MOVABLE if action.relocates_all else EVICTABLE[obstacle]}")
-    none = "" if evictable else ", none evictable"
-    text = f"{action.name}: {format_count(len(found), 'candidate')}{none} ({', '.join(parts)})."
-    no_solution = Rejection(ReasonCode.NO_SOLUTION, "")
+    message = pb.EvictionObstacle(
+        action=action.name,
+        kind=obstacle_name(obstacle.kind),
+        missing=_MISSING.get(obstacle.detail, "RESOURCE_KIND_UNSPECIFIED"),
+        candidates=len(found),
+        evictable=len(found) - len(rejections),
+        rejected=[
+            pb.RejectedCandidates(code=f"REASON_CODE_{code.name}", number=number)
+            for code, number in sorted(kinds.items())
+        ],
+    )
+    for (custom, code), number in sorted(customs.items()):
+        message.rejected.add(code=f"REASON_CODE_{code.name}", custom_code=custom, number=number)
     ends = [rejection for rejection in rejections if rejection.until is not None]
-    first = min(ends, key=lambda rejection: rejection.until or 0, default=no_solution)
-    return text if found else f"{action.name}: no candidates.", first
+    no_solution = Rejection(ReasonCode.NO_SOLUTION, "")
+    return message, min(ends, key=lambda rejection: rejection.until or 0, default=no_solution)
 
 
+def _describe_obstacle(message: pb.EvictionObstacle, *, relocates: bool) -> str:
+    """The sentence of an obstacle."""
+    if message.HasField("not_eligible"):
+        return f"{message.action}: not eligible, because {message.not_eligible.message}."
+    if not message.candidates:
+        return f"{message.action}: no candidates."
+    parts = [
+        f"{each.number} by {each.custom_code}"
+        if each.custom_code
+        else f"{each.number} {_label(ReasonCode(each.code), each.number)}"
+        for each in message.rejected
+    ]
+    if message.evictable:
+        evictable = _MOVABLE if relocates else EVICTABLE[EvictionObstacle(message.kind)]
+        parts.append(f"{message.evictable} {evictable}")
+    none = "" if message.evictable else ", none evictable"
+    return f"{message.action}: {format_count(message.candidates, 'candidate')}{none} ({', '.join(parts)})."
+
+
+_MISSING = {
+    "CPU": f"RESOURCE_KIND_{RESOURCE_KINDS[CPU].name}",
+    "memory": f"RESOURCE_KIND_{RESOURCE_KINDS[MEMORY].name}",
+}
+"""Resources on the wire, by the detail of an obstacle."""
 _MOVABLE = "movable, but that does not free enough"
 _LABELS = {
     ReasonCode.IN_PROGRESS: ("is moved by this cycle", "are moved by this cycle"),

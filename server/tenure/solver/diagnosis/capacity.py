@@ -19,29 +19,31 @@ from tenure.terms.reasons import REASONS, ReasonCode
 
 
 class GpuUse(IntEnum):
-    """What GPUs are used by, as seen from the pending pod group; in the order of the text."""
+    """What GPUs are used by, as seen from the pending pod group; in the order of the text. Numbers as on the
+    wire.
+    """
 
-    OWN = 0
+    OWN = 1
     """Its own pods."""
-    TERMINATING = 1
+    TERMINATING = 2
     """Pods that leave, and whose capacity nothing else has been given."""
-    SCHEDULED_NOW = 2
+    SCHEDULED_NOW = 3
     """Pods that start, or move here, in this cycle."""
-    RESERVED = 3
+    RESERVED = 4
     """Pods that earlier cycles reserved capacity for, and planned starts."""
-    NEVER_EVICTED = 4
+    NEVER_EVICTED = 5
     """Non-preemptible pod groups, and protections without an end."""
-    PROTECTED = 5
+    PROTECTED = 6
     """Protections with an end."""
-    NOT_LOWER = 6
+    NOT_LOWER = 7
     """Pod groups of its queue with no lower priority."""
-    WITHIN_SHARE = 7
+    WITHIN_SHARE = 8
     """Other queues that do not exceed their share."""
-    NOT_RECLAIMABLE = 8
+    NOT_RECLAIMABLE = 9
     """Other queues, while its own may not reclaim."""
-    EVICTABLE = 9
+    EVICTABLE = 10
     """Could be evicted by themselves."""
-    OTHER = 10
+    OTHER = 11
     """Everything else: pods that are no tasks, and parts of devices that nothing can use."""
 
 
@@ -65,11 +67,6 @@ class GpuAccount(NamedTuple):
     """The first end of those protections."""
     obstacle: EvictionObstacle
     """Why those that could be evicted are not."""
-
-    @property
-    def is_fragmented(self) -> bool:
-        """Whether enough GPUs are free, but on too many nodes."""
-        return self.free >= self.pods * self.per_pod > 0 and self.fitting_pods < self.pods
 
 
 def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:

@@ -41,7 +41,7 @@ _SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
 
 
 class EvictionObstacle(IntEnum):
-    """Why evictions do not let a pod group start."""
+    """Why evictions do not let a pod group start; numbers as on the wire."""
 
     UNTRIED = 0
     AMOUNTS = 1
