@@ -58,7 +58,7 @@ def test_pods_of_a_job_and_of_a_deployment_start_without_a_pod_group(
     namespace_only.priorities(train=50, inference=125)
     namespace_only.queue("default-queue")
     job = create_owner(namespace_only, "/apis/batch/v1", "Job", "jobs", "train")
-    replicas = create_owner(namespace_only, "/apis/apps/v1", "ReplicaSet", "replicasets", "serve")
+    replicas = create_owner(namespace_only, "/apis/apps/v1", "Deployment", "deployments", "serve")
     with adapter():
         for i in range(2):
             namespace_only.pod(f"train-{i}", gpus=3, ownerReferences=[job])

@@ -44,11 +44,19 @@ class KnownOwners:
     def refused_kinds(self) -> dict[str, str]:
         return {}
 
+    def unread(self, namespace: str, reference: OwnerReference) -> str:
+        return ""
+
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         return self.owners.get(reference.uid)
 
 
-VERSIONS: Final = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "ReplicationController": "v1"}
+VERSIONS: Final = {
+    "Job": "batch/v1",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "ReplicationController": "v1",
+    "Notebook": "kubeflow.org/v1beta1",
+}
 """API versions of kinds; of others it is apps/v1."""
 
 
@@ -67,15 +75,25 @@ def groups(world: CachedCluster) -> dict[str, pb.PodGroup]:
     return {row.uid: row for row in world.snapshot().pod_groups}
 
 
-@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
-def test_serving_pods_get_one_pod_group_each(kind: str) -> None:
+CLASSES_OF_KINDS: Final = {
+    "Deployment": 125,
+    "ReplicationController": 125,
+    "ReplicaSet": 50,
+    "StatefulSet": 50,
+    "Notebook": 100,
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES_OF_KINDS)
+def test_independent_pods_get_one_pod_group_each_and_the_class_of_their_kind_r8_3(kind: str) -> None:
     world = CachedCluster()
-    world.put("priority_classes", {"metadata": {"name": "inference"}, "value": 125})
+    for name, value in (("train", 50), ("build", 100), ("inference", 125)):
+        world.put("priority_classes", {"metadata": {"name": name}, "value": value})
     for name in "ab":
         world.put("pods", pod(name, meta=owned(kind, "r")))
     found = groups(world)
     assert set(found) == {"uid-a", "uid-b"}
-    assert {(row.min_member, row.priority) for row in found.values()} == {(1, 125)}
+    assert {(row.min_member, row.priority) for row in found.values()} == {(1, CLASSES_OF_KINDS[kind])}
 
 
 def test_pods_without_owner_get_one_pod_group_each() -> None:

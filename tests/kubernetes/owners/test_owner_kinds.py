@@ -276,7 +276,19 @@ CASES: Final[dict[str, Case]] = {
     "unknown kind below an unknown one": Case(
         alone("example.com/v1", "Thing", ("example.com/v1", "Operator")), TOGETHER
     ),
-    "notebook": Case(alone("apps/v1", "StatefulSet", ("kubeflow.org/v1beta1", "Notebook")), EACH),
+    "Notebook": Case(alone("apps/v1", "StatefulSet", ("kubeflow.org/v1beta1", "Notebook")), EACH),
+    "DevWorkspace": Case(
+        alone("apps/v1", "Deployment", ("workspace.devfile.io/v1alpha2", "DevWorkspace")), EACH
+    ),
+    "VirtualMachineInstance": Case(alone("kubevirt.io/v1", "VirtualMachineInstance"), TOGETHER),
+    "RunaiJob": Case(alone("run.ai/v1", "RunaiJob"), TOGETHER),
+    "AmlJob": Case(alone("amlarc.azureml.com/v1alpha1", "AmlJob"), TOGETHER),
+    "SPOTRequest": Case(alone("egx.nvidia.io/v1", "SPOTRequest"), TOGETHER),
+    "WorkloadRunner": Case(alone("batch/v1", "Job", ("run.ai/v2", "WorkloadRunner")), TOGETHER),
+    "SeldonDeployment": Case(
+        alone("apps/v1", "Deployment", ("machinelearning.seldon.io/v1", "SeldonDeployment")), EACH
+    ),
+    "RayCronJob": Case(ray("RayCronJob/c"), {"head small-0": "headgroup 1 + small 4 + big 1"}),
 }
 
 

@@ -32,8 +32,15 @@ def test_the_page_lists_every_kind_with_its_pod_group() -> None:
     assert listed == {name: str(row.pod_group) for name, row in KINDS.items() if name not in NOT_READ}
 
 
+def test_the_page_says_which_class_pods_have_that_name_none_r8_3() -> None:
+    for kinds, group, (grouping, _, given, _) in rows():
+        for kind in kinds:
+            expected = "" if grouping == "below" else f"`{KINDS[group, kind].class_without_another}`"
+            assert (kind, given) == (kind, expected)
+
+
 def test_the_page_names_the_fields_that_are_read() -> None:
-    for kinds, group, (_, gang, also) in rows():
+    for kinds, group, (_, gang, _, also) in rows():
         for kind in kinds:
             row = KINDS[group, kind]
             for path in row.minimum:

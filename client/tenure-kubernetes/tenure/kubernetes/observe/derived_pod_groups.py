@@ -38,7 +38,7 @@ from tenure.kubernetes.owners.gangs import (
     role_of,
     with_pods_annotation,
 )
-from tenure.kubernetes.owners.kinds import Grouping, OwnerKind
+from tenure.kubernetes.owners.kinds import TRAINING_CLASS, Grouping, OwnerKind
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.kubernetes.rows.pods import ENDED
 from tenure.v1 import snapshot_pb2 as pb
@@ -49,9 +49,6 @@ _SUCCEEDED: Final = "Succeeded"
 _ENCODE: Final = msgspec.json.Encoder().encode
 _UID_LENGTH: Final = 32
 """Hex digits in the uid of a derived pod group; a Kubernetes uid has as many."""
-_SERVING_CLASS: Final = "inference"
-_TRAINING_CLASS: Final = "train"
-"""Default priority classes, if they exist (semantics R1.81, R8.3)."""
 
 
 class Origin(NamedTuple):
@@ -70,6 +67,8 @@ class Origin(NamedTuple):
     """Whether the owner is read again later, because an owner could not be read."""
     chain: tuple[OwnerObject, ...] = ()
     """Owners on which users write, the first one that counts first."""
+    unread: str = ""
+    """Which owner may not be read, and why; "": none."""
 
     def role(self, pod: Pod) -> str:
         """The role of a pod in the gang."""
@@ -93,7 +92,14 @@ def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
         origin = Origin(uid, owner.metadata, owner.kind, owner.gang)
     if owner is None:
         return origin
-    return origin._replace(warnings=owner.warnings, is_retried=owner.is_retried, chain=owner.chain)
+    return origin._replace(
+        warnings=owner.warnings, is_retried=owner.is_retried, chain=owner.chain, unread=owner.unread
+    )
+
+
+def names_queue(origin: Origin, pod: Pod, node_pool: str) -> bool:
+    """Whether an owner that could be read, or the pod, names a queue."""
+    return bool(queue_of_workload([*map(place_of, origin.chain), Place(pod.metadata)], node_pool))
 
 
 def _is_one_pod_group(owner: Owner) -> bool:
@@ -199,8 +205,7 @@ def _priority(
     resolved = None if wish else priorities.of_pods(pods)
     if resolved is not None:
         return resolved
-    serves = origin.kind is not None and origin.kind.serves
-    default = _SERVING_CLASS if serves else _TRAINING_CLASS
+    default = TRAINING_CLASS if origin.kind is None else origin.kind.class_without_another
     last = [default] if default in priorities.values else []
     return priorities.first_of([*wishes, *last, *filter(None, [pod.spec.priority_class_name])], warnings)
 

@@ -8,7 +8,7 @@ import msgspec
 from tenure.kubernetes.limits.missing_pod_groups import SECONDS, MissingPodGroups
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
+from tenure.kubernetes.observe.derived_pod_groups import Origin, names_queue, origin_of
 from tenure.kubernetes.observe.native_pod_groups import missing
 from tenure.kubernetes.observe.pod_group_names import (
     KAI,
@@ -155,15 +155,15 @@ class Members:
         if before is not None and self._stays(pod, reference, before):
             staying = self._staying(pod, reference, before)
             return staying._replace(shape_key=key, interned_shape=shaped)
-        pod_group, origin, problem = "", None, ""
+        found = _Grouped("")
         if pod.spec.scheduler_name == self._config.scheduler_name:
-            pod_group, origin, problem = self._group_of(pod, reference)
+            found = self._group_of(pod, reference)
+        pod_group, origin, problem, is_told = found
         sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
         if origin is not None:
             sub_group = origin.role(pod)
         elif reference is not None and reference.api != KAI:
             sub_group = ""
-        is_told = problem == _SKIPPED
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem, is_told=is_told)
 
     def _staying(self, pod: Pod, reference: Reference | None, before: Member) -> Member:
@@ -207,8 +207,8 @@ class Members:
             return f"nothing evicts this pod for {SECONDS / 60:g} minutes: create the pod group again"
         return ""
 
-    def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
-        """Uid of the pod group of a pod, its origin if it is derived, and the problem.
+    def _group_of(self, pod: Pod, reference: Reference | None) -> "_Grouped":
+        """The pod group of a pod.
 
         While nothing is known of a pod group, pods on nodes that name it are out of reach for a while, then
         in derived ones, so they count in a queue. Others wait, those for a pod group of Kubernetes itself in
@@ -218,39 +218,57 @@ class Members:
         if uid is None and uses_resources(pod):
             uid = self._by_name.uid_of_gone(reference) or None
         if uid is not None:
-            return uid, None, ""
+            return _Grouped(uid)
         workload = pod.spec.workload_ref
         if reference is not None and reference.api != NATIVE:
             problem = f"pod group {reference.name!r} does not exist"
             if not uses_resources(pod) or pod.metadata.deletion_timestamp is not None:
-                return "", None, problem
+                return _Grouped("", None, problem)
         elif reference is not None:
             problem = missing(reference.name, is_served=self._by_name.reads_native)
         elif workload is not None:
             problem = missing(workload.name, is_served=False)
         elif not self._config.derive:
-            return "", None, "it has no pod group"
+            return _Grouped("", None, "it has no pod group")
         if not self._config.has(pod.metadata.labels):
-            return "", None, ""
+            return _Grouped("")
         if reference is not None and is_running(pod) and (until := self._out_of_reach(pod, reference)):
-            return "", None, f"{problem}: {until}"
+            return _Grouped("", None, f"{problem}: {until}")
         origin = origin_of(pod, self._owners)
         if origin is None:
-            self.pending.add(pod.metadata.uid)
-            return "", None, "its owner cannot be looked up"
+            return self._without_owner(pod)
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
-        if reference is None and workload is None and not uses_resources(pod) and _is_skipped(pod, origin):
-            return "", origin, _SKIPPED
-        return origin.uid, origin, problem
+        if not problem and not uses_resources(pod) and (wait := self._wait(pod, origin)):
+            return _Grouped("", origin, wait, is_told=True)
+        return _Grouped(origin.uid, origin, problem)
+
+    def _without_owner(self, pod: Pod) -> "_Grouped":
+        """A pod whose owner is not available for now."""
+        self.pending.add(pod.metadata.uid)
+        owner = pod.metadata.owner()
+        unread = self._owners.unread(pod.metadata.namespace, owner) if owner is not None else ""
+        return _Grouped("", None, unread or "its owner cannot be looked up", is_told=bool(unread))
+
+    def _wait(self, pod: Pod, origin: Origin) -> str:
+        """Why a pod that is not on a node gets no derived pod group; "": it gets one.
+
+        One on a node has one whatever is written later: it counts in a queue.
+        """
+        if any(map(skips_grouping, (pod.metadata, *(owner.metadata for owner in origin.chain)))):
+            return _SKIPPED
+        if origin.unread and not names_queue(origin, pod, self._config.node_pool):
+            return f"its queue is unknown, as {origin.unread}; or name the queue on the pod"
+        return ""
 
 
-def _is_skipped(pod: Pod, origin: Origin) -> bool:
-    """Whether a pod or an owner of it wants no derived pod group.
+class _Grouped(NamedTuple):
+    """The pod group of a pod: its uid, its origin if it is derived, and the problem."""
 
-    A pod on a node has one whatever is written later: it counts in a queue.
-    """
-    return any(map(skips_grouping, (pod.metadata, *(owner.metadata for owner in origin.chain))))
+    pod_group: str
+    origin: Origin | None = None
+    problem: str = ""
+    is_told: bool = False
 
 
 def _with_share_of(pod: Pod, before: Pod) -> Pod:

@@ -22,6 +22,8 @@ class Owner(NamedTuple):
     warnings: tuple[str, ...] = ()
     is_retried: bool = False
     """Whether an owner may not be read, or cannot, and is read again later."""
+    unread: str = ""
+    """Which owner may not be read, and why; "": none."""
     chain: tuple[OwnerObject, ...] = ()
     """All owners: from the top owner down, then those that create such owners one after the other."""
 
@@ -92,6 +94,9 @@ class OwnerLookup(Protocol):
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """The owner that pods with this owner are grouped by. None: not available for now, retry."""
 
+    def unread(self, namespace: str, reference: OwnerReference) -> str:
+        """Why an owner is not available, if it or one above it may not be read; "": that is not why."""
+
     @property
     def kinds(self) -> OwnerKinds:
         """The known kinds."""
@@ -117,3 +122,7 @@ class NoOwnerLookup:
     def refused_kinds(self) -> Mapping[str, str]:
         """Empty: no kind is read."""
         return {}
+
+    def unread(self, namespace: str, reference: OwnerReference) -> str:
+        """Empty: nothing is refused."""
+        return ""

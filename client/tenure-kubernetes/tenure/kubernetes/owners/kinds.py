@@ -15,6 +15,9 @@ from tenure.kubernetes.owners.json_paths import Path, Paths, path_of
 from tenure.process.values import ConfigSection
 
 MAX_ROLES: Final = 20
+SERVING_CLASS: Final = "inference"
+TRAINING_CLASS: Final = "train"
+"""Default priority classes, if they exist (semantics R1.81, R8.3)."""
 _TABLE: Final = "kinds.yaml"
 
 
@@ -83,7 +86,9 @@ class OwnerKind(_Row):
     is_series: bool = False
     """Whether it creates workloads one after the other: what users write on it counts after the workload."""
     serves: bool = False
-    """Whether the priority class without another is `inference`, not `train`."""
+    """Whether the priority class without another is `inference`."""
+    default_class: Annotated[str, Field(max_length=253)] = TRAINING_CLASS
+    """The priority class without another, of what does not serve."""
     minimum: Paths = ()
     """Number of pods that must run together. Without one: all roles must be complete."""
     pods_annotation: str = ""
@@ -96,6 +101,11 @@ class OwnerKind(_Row):
     preemptibility: Paths = ()
     suspend: Annotated[str, Field(pattern=r"^(spec(\.[A-Za-z]+)+)?$", max_length=100)] = ""
     """The field that suspends it if it is true, such as `spec.suspend`. Empty: none is known."""
+
+    @property
+    def class_without_another(self) -> str:
+        """The priority class where neither users nor pods name one."""
+        return SERVING_CLASS if self.serves else self.default_class
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -23,6 +23,7 @@ from tenure.kubernetes.owners.chains import Owner, link_of, owner_of
 from tenure.kubernetes.owners.kinds import OwnerKinds, built_in_kinds
 from tenure.kubernetes.owners.owner_lists import MAX_CACHED, OwnerLists
 from tenure.kubernetes.owners.owner_object import OwnerObject, kept_metadata, read_owner
+from tenure.kubernetes.rows.row_table import readable
 
 MAX_LEVELS: Final = 8
 _MAX_READS: Final = 16
@@ -110,6 +111,8 @@ class ApiOwnerLookup:
         self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
         """By kind if the whole kind is forbidden, else by namespace and uid."""
+        self._unread: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Why chains of owners cannot be read to their end, by namespace and uid of their first owner."""
         self._lists = OwnerLists(transport, stopwatch)
         self._served: dict[str, dict[str, Resource]] = {}
         """Served kinds by path of their version."""
@@ -137,7 +140,8 @@ class ApiOwnerLookup:
         Only the name is known of an owner that is gone, or in another namespace: such an owner does not own
         this pod. A cycle of owners ends where it begins again.
         """
-        links = [link_of(self.kinds, namespace, reference)]
+        links, first = [link_of(self.kinds, namespace, reference)], (namespace, reference.uid)
+        self._unread.pop(first, None)
         try:
             for number in range(MAX_LEVELS):
                 above = self._find(namespace, reference)
@@ -151,14 +155,21 @@ class ApiOwnerLookup:
                 reference = parent
         except (RequestRejected, _InvalidOwner) as failure:
             refusal = self._refusal(namespace, reference)
+            unread = self._unread[first] = _forbidden_owner(reference, failure)
+            if len(self._unread) > MAX_CACHED:
+                self._unread.popitem(last=False)
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
             if is_new:
                 return None
             warnings = () if _kind(reference) in self._refusals else (_unread_owner(reference, failure),)
-            return owner_of(links)._replace(warnings=warnings, is_retried=True)
+            return owner_of(links)._replace(warnings=warnings, is_retried=True, unread=unread)
         except ApiError:
             return None
         return owner_of(links)
+
+    def unread(self, namespace: str, reference: OwnerReference) -> str:
+        """Why an owner or one above it could not be read; "": it could, or will be soon."""
+        return self._unread.get((namespace, reference.uid), "")
 
     def refused_kinds(self) -> Mapping[str, str]:
         """Kinds that the API server refused to return, and why."""
@@ -270,6 +281,16 @@ _KIND_LENGTH: Final = 2
 
 def _owner(namespace: str, reference: OwnerReference) -> tuple[str, ...]:
     return namespace, *_kind(reference), reference.uid
+
+
+def _forbidden_owner(reference: OwnerReference, failure: ApiError) -> str:
+    """Why an owner is not read, and what helps."""
+    group, slash, _ = reference.api_version.partition("/")
+    kind = f"{reference.kind} of {group}" if slash else reference.kind
+    return readable(
+        f"its owner {reference.kind} {reference.name} cannot be read: {failure}; "
+        f"permit the adapter to get and list kind {kind} (adapter.owners of the chart)"
+    )
 
 
 def _unread_owner(reference: OwnerReference, failure: ApiError) -> str:

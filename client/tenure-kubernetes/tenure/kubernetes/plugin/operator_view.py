@@ -60,6 +60,10 @@ class DraftOwners:
         """Kinds that may not be read, and why."""
         return self._inner.refused_kinds()
 
+    def unread(self, namespace: str, reference: OwnerReference) -> str:
+        """Why an owner or one above it could not be read; "": it could."""
+        return self._inner.unread(namespace, reference)
+
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """The owner of the pods of a draft by its object, of others by the API server."""
         draft = self.drafts.get(reference.uid)
