@@ -303,6 +303,26 @@ ANNOTATIONS: Final = (
         on_other="level, or its alias, of which they are in one domain if possible",
     ),
     Annotation(
+        f"{_KAI}segment-size",
+        _K.OTHER,
+        on_other="not supported: pods with it wait, and say so",
+    ),
+    Annotation(
+        f"{_KAI}segment-topology-required-placement",
+        _K.OTHER,
+        on_other="not supported, likewise",
+    ),
+    Annotation(
+        f"{_KAI}segment-topology-preferred-placement",
+        _K.OTHER,
+        on_other="not supported, likewise",
+    ),
+    Annotation(
+        f"{_KAI}gpu-compute-sharing-mode",
+        _K.OTHER,
+        on_other="not supported, likewise",
+    ),
+    Annotation(
         f"{_KAI}skip-podgrouper",
         _K.OTHER,
         on_other="`true`: no pod group is derived for the pod; it waits until it names one",

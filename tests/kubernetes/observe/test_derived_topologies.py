@@ -310,3 +310,29 @@ def test_pods_of_an_owner_with_a_topology_are_in_one_domain_r9_21(
     world.world.put("nodes", node("a2", labels={ZONE: "z", RACK: "a"}))
     world.pod("w-0", (above, *below)[-1], "Running", requests=GPUS, on="a1")
     assert racks_used(world.world, world.builder(), client) == ["a"]
+
+
+PARTS: Final = {
+    "another level than the whole": (placed(ZONE), placed(RACK), "topology-required-placement of a part"),
+    "a level of its own": ({}, placed(RACK), "topology-required-placement of a part"),
+    "the level of the whole": (placed(RACK), placed(RACK), ""),
+    "none": (placed(RACK), {}, ""),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_pods_wait_of_which_only_some_are_to_be_in_one_domain_r9_21(transport: Transport, case: str) -> None:
+    of_whole, of_part, problem = PARTS[case]
+    world = OwnedPods(transport)
+    racks(world.world)
+    jobs = [{"name": "w", "replicas": 2, "template": {"spec": {}}}]
+    spec = {"replicatedJobs": jobs}
+    world.owner("jobset.x-k8s.io/v1alpha2", "JobSet/s", spec=spec, annotations=of_whole)
+    for name in ("s-w-0", "s-w-1"):
+        world.owner("batch/v1", f"Job/{name}", "JobSet/s", spec={}, annotations=of_part)
+        labels = {"jobset.sigs.k8s.io/replicatedjob-name": "w"}
+        world.pod(f"{name}-0", f"Job/{name}", labels=labels)
+    blocked = {row.blocked_reason for row in world.builder().snapshot(NOW).pods}
+    assert len(blocked) == 1
+    assert problem in next(iter(blocked))
+    assert bool(problem) == any(blocked)

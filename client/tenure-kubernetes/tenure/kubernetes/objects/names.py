@@ -60,6 +60,12 @@ TOPOLOGY: Final = key_of("topology")
 TOPOLOGY_REQUIRED: Final = key_of("topology-required-placement")
 TOPOLOGY_PREFERRED: Final = key_of("topology-preferred-placement")
 """Annotations of owners and pods: the topology constraint of the derived pod group."""
+SEGMENTS: Final = tuple(
+    key_of(f"segment-{name}")
+    for name in ("size", "topology-required-placement", "topology-preferred-placement")
+)
+GPU_SHARING_MODE: Final = key_of("gpu-compute-sharing-mode")
+"""Annotations of owners and pods that are not supported: pods with one wait."""
 
 SKIP_POD_GROUPER: Final = key_of("skip-podgrouper")
 """Annotation of owners and pods: `true`, and nothing else, means that no pod group is derived."""

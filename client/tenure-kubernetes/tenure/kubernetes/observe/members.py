@@ -19,6 +19,7 @@ from tenure.kubernetes.observe.pod_group_names import (
     reference_of,
 )
 from tenure.kubernetes.observe.pod_group_rows import task_of
+from tenure.kubernetes.observe.refused_inputs import refused_input
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.wishes import skips_grouping
 from tenure.kubernetes.owners.chains import OwnerLookup
@@ -158,6 +159,8 @@ class Members:
         found = _Grouped("")
         if pod.spec.scheduler_name == self._config.scheduler_name:
             found = self._group_of(pod, reference)
+            if found.pod_group and not found.problem and not uses_resources(pod):
+                found = found._replace(problem=refused_input(pod.metadata, found.origin))
         pod_group, origin, problem, is_told = found
         sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
         if origin is not None:
