@@ -257,7 +257,7 @@ def only_free(case: Case) -> Profile:
 
 
 def keeping_starts(case: Case) -> Profile:
-    """The same, beside what is kept for planned starts."""
+    """A profile that only allocates, beside what is kept for planned starts."""
     plans = tuple([each for each in case.profile.actions if each == "reservation"])
     return replace(case.profile, actions=("allocate", *plans))
 

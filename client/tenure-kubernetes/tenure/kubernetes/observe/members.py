@@ -54,7 +54,7 @@ class Member(NamedTuple):
     """
     ignored: str = ""
     """What was changed on it while it runs, and does not count; "": nothing."""
-    is_told: bool = False
+    is_reported: bool = False
     """Whether a condition of the pod says the problem while it waits: only its owner can end it."""
     names_now: Reference | None = None
     """What it names while it stays in the pod group that it named before; None: the same."""
@@ -161,13 +161,15 @@ class Members:
             found = self._group_of(pod, reference)
             if found.pod_group and not found.problem and not uses_resources(pod):
                 found = found._replace(problem=refused_input(pod.metadata, found.origin))
-        pod_group, origin, problem, is_told = found
+        pod_group, origin, problem, is_reported = found
         sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
         if origin is not None:
             sub_group = origin.role(pod)
         elif reference is not None and reference.api != KAI:
             sub_group = ""
-        return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem, is_told=is_told)
+        return Member(
+            pod, pod_group, origin, sub_group, reference, key, shaped, problem, is_reported=is_reported
+        )
 
     def _staying(self, pod: Pod, reference: Reference | None, before: Member) -> Member:
         """A pod that stays in its object, or in the pod group of its owners, which it follows."""
@@ -243,7 +245,7 @@ class Members:
         if origin.is_retried:
             self.undetermined.add(pod.metadata.uid)
         if not problem and not uses_resources(pod) and (wait := self._wait(pod, origin)):
-            return _Grouped("", origin, wait, is_told=True)
+            return _Grouped("", origin, wait, is_reported=True)
         return _Grouped(origin.uid, origin, problem)
 
     def _without_owner(self, pod: Pod) -> "_Grouped":
@@ -251,7 +253,7 @@ class Members:
         self.pending.add(pod.metadata.uid)
         owner = pod.metadata.owner()
         unread = self._owners.unread(pod.metadata.namespace, owner) if owner is not None else ""
-        return _Grouped("", None, unread or "its owner cannot be looked up", is_told=bool(unread))
+        return _Grouped("", None, unread or "its owner cannot be looked up", is_reported=bool(unread))
 
     def _wait(self, pod: Pod, origin: Origin) -> str:
         """Why a pod that is not on a node gets no derived pod group; "": it gets one.
@@ -271,7 +273,7 @@ class _Grouped(NamedTuple):
     pod_group: str
     origin: Origin | None = None
     problem: str = ""
-    is_told: bool = False
+    is_reported: bool = False
 
 
 def _with_share_of(pod: Pod, before: Pod) -> Pod:

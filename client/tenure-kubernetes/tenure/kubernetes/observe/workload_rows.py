@@ -223,7 +223,7 @@ class WorkloadRows:
             reason = SetAsideReason(problem)
         elif self._by_name.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
             reason = _SCHEDULED  # its pod group is named, or it is not pending
-        if member.is_told and not is_on_node and pod.status.phase not in ENDED:
+        if member.is_reported and not is_on_node and pod.status.phase not in ENDED:
             reason = SetAsideReason(member.problem)
         if not problem and (missing := missing_pod_group(member, row_of_group)):
             reason = SetAsideReason(missing)  # an event says so

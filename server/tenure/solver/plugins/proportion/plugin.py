@@ -275,21 +275,21 @@ class Proportion(
         if not self._by_priority or action.gate is not QueueGate.FAIR_SHARE or reclaimer is None:
             return None
         levels = self._levels(reclaimer, queue)
-        mine, theirs = self._queues[levels.reclaimer], self._queues[levels.reclaimee]
-        left = self._usage.at_search_start(theirs.index)
-        after = add_shares(self._usage.at_search_start(mine.index), self._demand)
+        own, other = self._queues[levels.reclaimer], self._queues[levels.reclaimee]
+        left = self._usage.at_search_start(other.index)
+        after = add_shares(self._usage.at_search_start(own.index), self._demand)
         if (
-            not shares.is_within(after, mine.facts.quota)
-            or not reclaim_fairness.outranks(mine, theirs)
+            not shares.is_within(after, own.facts.quota)
+            or not reclaim_fairness.outranks(own, other)
             or reclaim_fairness.may_reclaim(
-                left, self._allocatable[theirs.index], theirs.facts.quota, fits_quota=True
+                left, self._allocatable[other.index], other.facts.quota, fits_quota=True
             )
         ):
             return None
         return (
             "a queue of higher priority stays within its quota",
-            f"queue {mine.facts.name} has priority {mine.facts.priority}, "
-            f"queue {theirs.facts.name} has {theirs.facts.priority}",
+            f"queue {own.facts.name} has priority {own.facts.priority}, "
+            f"queue {other.facts.name} has {other.facts.priority}",
         )
 
     def queue_status(self) -> Iterator[QueueStatus]:

@@ -126,9 +126,9 @@ class ReclaimFairness:
         if known is None:
             my_level, their_level = common_level(self._reclaimer, victim)
             after = add_shares(self._usage.at_search_start(my_level), self._request)
-            mine, theirs = self._queues[my_level], self._queues[their_level]
-            fits_quota = is_within(after, mine.facts.quota)
-            takes_all = fits_quota and self._by_priority and outranks(mine, theirs)
+            own, other = self._queues[my_level], self._queues[their_level]
+            fits_quota = is_within(after, own.facts.quota)
+            takes_all = fits_quota and self._by_priority and outranks(own, other)
             known = self._levels[victim.index] = (their_level, fits_quota, takes_all)
         level, fits_quota, takes_all = known
         if takes_all:
