@@ -97,6 +97,16 @@ ANNOTATIONS: Final = (
         is_job_option=True,
     ),
     Annotation(
+        f"{_KAI}safe-to-consolidate",
+        _K.OTHER,
+        "opt_out_actions",
+        (
+            "`false`: consolidation never moves it, and where a reclaim moves it, its queue loses what it has "
+            "([R8.50](semantics.md#r8-50)); `true`: nothing changes"
+        ),
+        invalid="ignored",
+    ),
+    Annotation(
         f"{_KAI}expected-runtime",
         _K.DURATION,
         "expected_runtime",

@@ -108,7 +108,7 @@ def _places(world: SnapshotIndex, group: decision_pb2.DecisionGroup) -> _Places:
         kind = step.WhichOneof("kind")
         if kind == "evict" and step.evict.pod in world.pods:
             left[step.evict.pod] = world.pods[step.evict.pod].node
-            if not step.evict.relocating:
+            if not step.evict.relocating or "consolidation" in world.group_of(step.evict.pod).opt_out_actions:
                 lost.add(step.evict.pod)
         elif kind in ("bind", "reserve"):
             stay = getattr(step, kind)

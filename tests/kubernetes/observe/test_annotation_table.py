@@ -27,6 +27,7 @@ TEXTS: Final = {
 """A valid text of each kind."""
 FORMS: Final = {
     "preemptibility": "Preemptible",
+    "safe-to-consolidate": "false",
     "hold": "true",
     "depends-on": "other",
     "not-before": "2200-01-01T00:00:00Z",

@@ -427,3 +427,44 @@ def effective(row: pb.PodGroup) -> int:
     request = DecideRequest(snapshot=snapshot, include_pod_group_statuses=True)
     found = Engine(default_profile()).decide(request).parse().pod_group_statuses
     return next(each.preemptibility for each in found if each.pod_group == row.uid)
+
+
+MOVES = {
+    "nothing": (None, None, False),
+    "the annotation": (None, "false", True),
+    "the annotation, in any case": (None, " False ", True),
+    "the annotation is true": (None, "true", False),
+    "the field": (False, None, True),
+    "the field precedes": (True, "false", False),
+}
+
+
+@pytest.mark.parametrize(("field", "text", "stays"), MOVES.values(), ids=MOVES)
+def test_pod_group_that_is_not_safe_to_consolidate_opts_out_r8_51(
+    field: bool | None, text: str | None, stays: bool
+) -> None:
+    world = CachedCluster()
+    group = pod_group("g", **(annotated(**{"kai.scheduler/safe-to-consolidate": text}) if text else {}))
+    if field is not None:
+        group["spec"]["safeToConsolidate"] = field
+    world.put("kai_pod_groups", group)
+    (row,) = world.builder().snapshot(NOW).pod_groups
+    assert list(row.opt_out_actions) == (["consolidation"] if stays else [])
+
+
+def test_owners_and_pods_are_not_safe_to_consolidate_r8_51(transport: Transport) -> None:
+    world, own = CachedCluster(), annotated(**{"kai.scheduler/safe-to-consolidate": "false"})
+    world.put("pods", pod("owned", meta=pod_owned_by(deployment(transport, own, {}))))
+    world.put("pods", pod("alone", meta=own))
+    snapshot = world.builder(CONFIG, ApiOwnerLookup(transport)).snapshot(NOW)
+    assert [list(row.opt_out_actions) for row in snapshot.pod_groups] == [["consolidation"]] * 2
+
+
+def test_other_values_of_safe_to_consolidate_are_ignored_r8_51() -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **annotated(**{"kai.scheduler/safe-to-consolidate": "no"})))
+    builder = world.builder()
+    (row,) = builder.snapshot(NOW).pod_groups
+    assert list(row.opt_out_actions) == []
+    problem = "kai.scheduler/safe-to-consolidate: 'no' is not true or false: it is ignored"
+    assert any(problem in warned.text for warned in builder.warnings.active)

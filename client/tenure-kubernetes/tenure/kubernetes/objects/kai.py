@@ -66,6 +66,7 @@ class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     sub_groups: list[SubGroup] = []
     topology_constraint: TopologyConstraint = msgspec.field(default_factory=TopologyConstraint)
     preemption_delay: str | None = None
+    safe_to_consolidate: bool | None = None
     staleness_grace_period: str | None = None
 
 

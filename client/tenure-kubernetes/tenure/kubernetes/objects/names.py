@@ -5,6 +5,7 @@ from typing import Final
 from tenure.terms.annotations import ANNOTATIONS, Writer, annotation, key_of, written_by
 
 PREEMPTIBILITY, VOLCANO_PREEMPTABLE = annotation("preemptibility").keys
+SAFE_TO_CONSOLIDATE: Final = key_of("safe-to-consolidate")
 EXPECTED_RUNTIME: Final = key_of("expected-runtime")
 REQUEUE_DELAY: Final = key_of("requeue-delay")
 MIN_RUNTIME: Final = key_of("min-runtime")

@@ -40,7 +40,7 @@ from tenure.kubernetes.observe.stand_ins import (
     stand_in_row,
 )
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
-from tenure.kubernetes.observe.wishes import annotations_of, queue_of_workload
+from tenure.kubernetes.observe.wishes import annotations_of, queue_of_workload, read_moves
 from tenure.kubernetes.rows.pods import ENDED, is_running, uses_resources
 from tenure.kubernetes.rows.row_table import readable
 from tenure.v1 import snapshot_pb2 as pb
@@ -128,6 +128,7 @@ class PodGroupTable:
         warn_of_misplaced(written, names.OF_QUEUES, "queues", warnings)
         read_fields(row, SETTINGS, written, warnings)
         read_holds(row, written, now, warnings)
+        read_moves(row, self._may_move(uid), written, warnings)
         row.depends_on.extend(self._dependencies(row.namespace, written))
         set_termination_grace(row, pods)
         read_stored_hold(row, stored.values, warnings)
@@ -192,6 +193,11 @@ class PodGroupTable:
         self._others.discard(uid)
         if self._stored is not None:
             self._stored.forget(uid)
+
+    def _may_move(self, uid: str) -> bool | None:
+        """Whether the field of a KAI pod group lets consolidation move it; None: it says nothing."""
+        item = self._caches.kai_pod_groups.find(uid)
+        return None if item is None else item.spec.safe_to_consolidate
 
     def _users_annotations(self, uid: str, origin: Origin | None, pods: Sequence[Pod]) -> Mapping[str, str]:
         """Annotations of an object, else of the owners of a derived pod group and its oldest pod."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe.annotations.fields import FALSE, TRUE
+from tenure.kubernetes.observe.annotations.fields import FALSE, TRUE, unreadable
 from tenure.kubernetes.owners.owner_object import OwnerObject
 from tenure.terms.preemptibility import (
     SPELLINGS,
@@ -27,6 +27,8 @@ from tenure.wire.limits import MAX_ANNOTATION
 
 LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
 """A server reads no longer annotation; it reports that one with this length is too long."""
+_CONSOLIDATION: Final = "consolidation"
+"""The action that moves pods."""
 _ON_WIRE: Final = {
     Preemptibility.UNSPECIFIED: pb.PREEMPTIBILITY_UNSPECIFIED,
     Preemptibility.PREEMPTIBLE: pb.PREEMPTIBILITY_PREEMPTIBLE,
@@ -123,6 +125,18 @@ def read_durations(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
     for key in names.DURATIONS:
         if key in annotations:
             row.annotations[key] = annotations[key][:LONGEST_ANNOTATION]
+
+
+def read_moves(
+    row: pb.PodGroup, field: bool | None, annotations: Mapping[str, str], warnings: list[str]
+) -> None:
+    """Let a pod group that must not move opt out of consolidation: by a field, else by an annotation."""
+    text = annotations.get(names.SAFE_TO_CONSOLIDATE, "").strip().lower()
+    if field is None and text and text not in (*TRUE, *FALSE):
+        warnings.append(unreadable(names.SAFE_TO_CONSOLIDATE, text, "true or false: it is ignored"))
+    must_stay = text in FALSE if field is None else not field
+    if must_stay and _CONSOLIDATION not in row.opt_out_actions:
+        row.opt_out_actions.append(_CONSOLIDATION)
 
 
 def annotations_of(places: Sequence[Place]) -> dict[str, str]:

@@ -5,11 +5,12 @@ the queues of its victims is compared in chunks, based on usage at the start of 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
-from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.model.workload import PodGroup, Task, add_shares
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion.initial_usage import ShareSum
@@ -25,6 +26,9 @@ class VictimChunks:
         self._cluster = context.cluster
         self._ledger = context.ledger
         self._ignores_relocated = context.options.allow_consolidating_reclaim
+        moving = [action.name for action in context.guarded_actions.actions if action.relocates_all]
+        self._moving: Final = frozenset(moving)
+        """Actions that move pods. Who opts out of one must not move."""
         self._groups = context.cluster.pod_groups
         self._queues = context.cluster.queues
 
@@ -40,7 +44,7 @@ class VictimChunks:
             if pieces is None:
                 pieces = by_queue[group.queue] = []
             if len(tasks) == 1:
-                if not self._is_evicted(tasks[0]):
+                if not self._is_evicted(tasks[0], group):
                     continue
                 only = self._share(facts[tasks[0]], freed)
                 if only != NO_SHARE:
@@ -50,7 +54,7 @@ class VictimChunks:
             for index in tasks:
                 task = facts[index]
                 assert task.pod_set is not None
-                share = self._share(task, freed) if self._is_evicted(index) else None
+                share = self._share(task, freed) if self._is_evicted(index, group) else None
                 amounts.append((task.pod_set, share))
             minimums = {s.index: s.min_available for s in group.pod_sets}
             pieces.extend(chunks(amounts, minimums))
@@ -60,9 +64,17 @@ class VictimChunks:
     def _name(self, queue: int) -> str:
         return self._queues[queue].facts.name
 
-    def _is_evicted(self, task: int) -> bool:
-        """With consolidating reclaim, a relocated victim does not count (semantics R4.51)."""
-        return not (self._ignores_relocated and self._ledger.placement(task).is_active_allocated)
+    def _is_evicted(self, task: int, group: PodGroup) -> bool:
+        """With consolidating reclaim, a relocated victim does not count (semantics R4.51), unless it must not
+        move (R8.50).
+        """
+        placement = self._ledger.placement(task)
+        if not (self._ignores_relocated and placement.is_active_allocated):
+            return True
+        opted_out = group.facts.opt_out_actions
+        if not opted_out or self._moving.isdisjoint(opted_out):
+            return False
+        return placement != self._cluster.tasks[task].placement
 
     def _share(self, task: Task, freed: set[int]) -> Share:
         """Reduction of the usage of its queue, including device claims that are no longer used."""
