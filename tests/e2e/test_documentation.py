@@ -50,6 +50,7 @@ SERVER_KEYS = {str(field.alias) for field in Configuration.model_fields.values()
 CONFIGURATIONS = [
     "docs/operate/monitoring.md",
     "docs/operate/security.md",
+    "docs/operate/slurm-adapter.md",
     "docs/reference/configuration.md",
     "docs/reference/guards.md",
     "docs/reference/metrics.md",

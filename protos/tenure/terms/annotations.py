@@ -101,8 +101,8 @@ ANNOTATIONS: Final = (
         _K.OTHER,
         "opt_out_actions",
         (
-            "`false`: consolidation never moves it, and where a reclaim moves it, its queue loses what it has "
-            "([R8.50](semantics.md#r8-50)); `true`: nothing changes"
+            "`false`: consolidation never moves it, and where a reclaim moves it, its queue loses what it "
+            "has ([R8.50](semantics.md#r8-50)); `true`: nothing changes"
         ),
         invalid="ignored",
     ),

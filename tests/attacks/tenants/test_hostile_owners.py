@@ -147,7 +147,9 @@ def test_kind_that_may_not_be_read_is_one_warning(api: FakeApiServer, transport:
         world.put("pods", pod(f"p{number}", meta={"ownerReferences": [owner]}))
     api.faults.refuse("GET", "/apis/batch/v1*", 403)
     builder = world.builder(owners=ApiOwnerLookup(transport, patience=0))
-    assert len(builder.snapshot(NOW).pod_groups) == 50
+    assert len(builder.snapshot(NOW).pod_groups) == 0  # their queues are unknown
+    assert len(builder.set_aside.objects) == 50
+    assert all("its queue is unknown" in each.reason.text for each in builder.set_aside.objects.values())
     [warned] = builder.warnings.take_new()
     assert warned.subject == "kind Job of batch/v1"
     assert "gangs, queues and preemptibility of its pods are unknown" in warned.text

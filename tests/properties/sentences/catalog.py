@@ -11,6 +11,7 @@ import tenure.server.explain
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 _WORD: Final = re.compile(r"[A-Za-z]{2,}")
 _LEAST_WORDS: Final = 2
+_OF_ENUM: Final = re.compile(r"[A-Z_]+(\{\})?")
 
 
 def sentence_templates() -> set[str]:
@@ -22,7 +23,7 @@ def sentence_templates() -> set[str]:
     for path in sorted(Path(next(iter(tenure.server.explain.__path__))).glob("*.py")):
         for text in _strings(ast.parse(path.read_text(encoding="utf-8"))):
             words = len(_WORD.findall(_PLACEHOLDER.sub(" ", text)))
-            if " | " in text:  # a type
+            if " | " in text or _OF_ENUM.fullmatch(text):  # a type, or a name of a value
                 continue
             if words >= _LEAST_WORDS and (text.endswith(".") or (text[0].isupper() and words > _LEAST_WORDS)):
                 found.add(text.strip())

@@ -224,7 +224,7 @@ class WorkloadRows:
         elif self._by_name.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
             reason = _SCHEDULED  # its pod group is named, or it is not pending
         if member.is_reported and not is_on_node and pod.status.phase not in ENDED:
-            reason = SetAsideReason(member.problem)
+            reason, warnings = SetAsideReason(member.problem), []  # an event says so
         if not problem and (missing := missing_pod_group(member, row_of_group)):
             reason = SetAsideReason(missing)  # an event says so
         self._warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", warnings)
