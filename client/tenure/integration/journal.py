@@ -1,6 +1,6 @@
 """The journal in memory: in-flight groups, the rows that callers carry, and patches to be written."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -85,12 +85,14 @@ class Journal:
         """Store the state patches of a response; `is_accepted`: a decision group of it was accepted."""
         self.is_changed |= self.carried.store(response, is_accepted)
 
-    def note_finished(self, runs: Iterable[FinishedRun], max_bytes: int) -> None:
+    def note_finished(self, runs: Sequence[FinishedRun], max_bytes: int) -> None:
         """Note how long pod groups ran that finished, for predictions (semantics R17.32).
 
         They are stored with the next change: a crash may lose the last ones. If the rows exceed `max_bytes`,
         those of the queues in which nothing finished for longest are dropped.
         """
+        if not runs:
+            return
         rows: dict[str, QueueRuntimes] = self.carried["queue_runtimes"]
         for run in runs:
             row = QueueRuntimes(queue=run.queue)

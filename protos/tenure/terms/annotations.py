@@ -304,13 +304,13 @@ ANNOTATIONS: Final = (
         f"{_KAI}topology-required-placement",
         _K.OTHER,
         "topology_constraint",
-        on_other="level, or its alias, of which all pods of the derived pod group are in one domain",
+        on_other="level, or its alias, at which all pods of the derived pod group must share a domain",
     ),
     Annotation(
         f"{_KAI}topology-preferred-placement",
         _K.OTHER,
         "topology_constraint",
-        on_other="level, or its alias, of which they are in one domain if possible",
+        on_other="level, or its alias, at which they share a domain if possible",
     ),
     Annotation(
         f"{_KAI}segment-size",

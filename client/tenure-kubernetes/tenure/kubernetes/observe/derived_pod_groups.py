@@ -40,12 +40,11 @@ from tenure.kubernetes.owners.gangs import (
 )
 from tenure.kubernetes.owners.kinds import TRAINING_CLASS, Grouping, OwnerKind
 from tenure.kubernetes.owners.owner_object import OwnerObject
-from tenure.kubernetes.rows.pods import ENDED
+from tenure.kubernetes.rows.pods import ENDED, SUCCEEDED
 from tenure.v1 import snapshot_pb2 as pb
 
 _NODE: Final = "Node"
 """Owner of static pods, on which users do not write."""
-_SUCCEEDED: Final = "Succeeded"
 _ENCODE: Final = msgspec.json.Encoder().encode
 _UID_LENGTH: Final = 32
 """Hex digits in the uid of a derived pod group; a Kubernetes uid has as many."""
@@ -170,7 +169,7 @@ def _set_needed(row: pb.PodGroup, origin: Origin, pods: Sequence[Pod]) -> None:
             origin.role(pod),
             bool(pod.spec.node_name),
             pod.status.phase in ENDED,
-            pod.status.phase == _SUCCEEDED,
+            pod.status.phase == SUCCEEDED,
         )
         for pod in pods
     ]

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.integration.ports import FinishedRun
+from tenure.kubernetes.observe.derived_pod_groups import have_all_ended
 from tenure.kubernetes.observe.members import Member, Members
-from tenure.kubernetes.rows.pods import started_at, uses_resources
+from tenure.kubernetes.rows.pods import SUCCEEDED, started_at, uses_resources
 from tenure.v1 import snapshot_pb2 as pb
 
-_SUCCEEDED: Final = "Succeeded"
 _WHOLE: Final = 1_000
 
 
@@ -34,7 +34,7 @@ class FinishedRuns:
         return finished
 
     def update(self, pod_groups: Iterable[str], now_seconds: float) -> None:
-        """Follow the pod groups with these uids, of which something changed."""
+        """Follow the changed pod groups with these uids."""
         for uid in sorted(pod_groups):
             members = [self._members.by_uid[pod] for pod in self._members.of_group(uid)]
             starts = [_start_of(member) for member in members if uses_resources(member.pod)]
@@ -42,8 +42,8 @@ class FinishedRuns:
                 self._follow(uid, min([start for start in starts if start is not None], default=now_seconds))
             elif (run := self._running.pop(uid, None)) is not None:
                 gpu_milli = _gpu_milli(members)
-                has_finished = members and all(one.pod.status.phase == _SUCCEEDED for one in members)
-                if has_finished and gpu_milli is not None:
+                has_finished = have_all_ended([one.pod for one in members], [SUCCEEDED])
+                if members and has_finished and gpu_milli is not None:
                     seconds = max(int(now_seconds - run.start_seconds), 0)
                     self._finished.append(FinishedRun(run.queue, gpu_milli, seconds, int(now_seconds)))
 

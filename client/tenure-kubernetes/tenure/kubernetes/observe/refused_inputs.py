@@ -38,7 +38,7 @@ def refused_input(pod: ObjectMeta, origin: Origin | None) -> str:
 
 
 def _topology_of_a_part(origin: Origin) -> str:
-    """Why pods wait of which only some are to be in one domain, such as those of each Job of a JobSet."""
+    """Why pods wait if only a part of their workload is to share a domain, such as each Job of a JobSet."""
     if origin.owner is None:
         return ""
     whole = {origin.owner.uid}

@@ -17,6 +17,7 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe.wishes import Place, annotations_of, preemptibility_of, queue_of
 from tenure.kubernetes.plugin.access import KubeApi, connect
 from tenure.kubernetes.plugin.owners import Owners
+from tenure.kubernetes.rows.pods import ENDED
 from tenure.render.table_section import TableColumn, empty_table
 from tenure.render.workload import mode_label
 
@@ -26,7 +27,6 @@ Item = Mapping[str, Any]
 _KAI, _VOLCANO = "scheduling.run.ai/v2alpha2", "scheduling.volcano.sh/v1beta1"
 _GROUP_NAMES: Final = (names.KAI_POD_GROUP, *names.VOLCANO_POD_GROUPS)
 _CONDITIONS: Final = (SCHEDULED, UNSCHEDULABLE, *NATIVE_CONDITIONS)
-_ENDED: Final = ("Succeeded", "Failed")
 _ANNOTATIONS: Final = {
     "last_start": names.LAST_START,
     "last_eviction": names.LAST_EVICTION,
@@ -120,7 +120,7 @@ def _workload(
 ) -> WorkloadObjects:
     """The workload of a pod group, or of pods; `owners` are theirs."""
     kind, namespace, name = key
-    live = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
+    live = [pod for pod in pods if pod.get("status", {}).get("phase") not in ENDED]
     running = [pod for pod in live if pod["spec"].get("nodeName")]
     pending = len(live) - len(running)
     spec = group.get("spec", {}) if group else {}

@@ -19,7 +19,8 @@ LONGEST_WAIT: Final = 3600.0
 
 Users choose the grace period, which can be 68 years.
 """
-ENDED: Final = ("Succeeded", "Failed")
+SUCCEEDED: Final = "Succeeded"
+ENDED: Final = (SUCCEEDED, "Failed")
 """Phases of ended pods."""
 ON_NODE: Final = frozenset(
     (
@@ -70,7 +71,7 @@ def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
     """Status of a pod; None: a deleted pending pod, which has no row."""
     phase, bound = pod.status.phase, bool(pod.spec.node_name)
     if phase in ENDED:
-        return pb.POD_STATUS_SUCCEEDED if phase == "Succeeded" else pb.POD_STATUS_FAILED
+        return pb.POD_STATUS_SUCCEEDED if phase == SUCCEEDED else pb.POD_STATUS_FAILED
     if pod.metadata.deletion_timestamp is not None:
         if not bound:
             return None
