@@ -52,7 +52,8 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
         "etl-loader analytics 1 gpu-",
         "distill language gpu-2 and gpu-4 2 pods of sweep",
         "month-end analytics gpu-4 1 pod of backfill-us",
-        "sweep 2 distill its queue is above its fair share and the preemptor's queue is below",
+        "sweep 2 distill its queue has more than it may keep, and the preemptor's queue is below its "
+        "fair share",
         "backfill-us 1 month-end the preemptor has higher priority in the same queue",
         "10:42 UTC (in 7m)",
         "notebook all while running",

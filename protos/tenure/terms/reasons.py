@@ -50,7 +50,8 @@ _ROWS: Final = (
            remedy="wait until terminating pods have released their resources",
            public="Capacity is being released; it starts when that is available."),
     Reason(ReasonCode.RECLAIMED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
-           clause=NONE, victim_clause="its queue is above its fair share and the preemptor's queue is below",
+           clause=NONE, victim_clause="its queue has more than it may keep, and the preemptor's queue is "
+                                      "below its fair share",
            eviction="is evicted for {beneficiary}, whose queue is below its fair share", remedy=NONE,
            public="It was evicted because another queue is below its fair share."),
     Reason(ReasonCode.PREEMPTED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,

@@ -66,7 +66,7 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
     "reclaim": (
         reclaimed,
         ReasonCode.RECLAIMED,
-        "for another workload by reclaim: its queue is above its fair share",
+        "for another workload by reclaim: its queue has more than it may keep",
     ),
     "preempt": (
         evicted_for_job,

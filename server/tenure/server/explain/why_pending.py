@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from tenure.server.explain.audience_text import (
     NOTHING,
@@ -168,7 +169,7 @@ def _describe_candidates(
         else:
             obstacles = EvictionObstacles(context, replay.result.queues, EXPLAINED)
             tasks = context.gangs.tasks_to_allocate(pod_group)
-            obstacle = obstacles.find(pod_group, tasks, str, action)
+            obstacle = obstacles.find(pod_group, tasks, action)
             message, rejection = _count_candidates(action, query, obstacle)
         text = _describe_obstacle(message, relocates=action.relocates_all)
         yield ExplainReason(rejection.code, text, action.name, rejection.until, rejection.custom), message
@@ -223,7 +224,7 @@ def _describe_obstacle(message: pb.EvictionObstacle, *, relocates: bool) -> str:
     return f"{message.action}: {format_count(message.candidates, 'candidate')}{none} ({', '.join(parts)})."
 
 
-_MISSING = {
+_MISSING: Final = {
     "CPU": f"RESOURCE_KIND_{RESOURCE_KINDS[CPU].name}",
     "memory": f"RESOURCE_KIND_{RESOURCE_KINDS[MEMORY].name}",
 }

@@ -96,7 +96,7 @@ def account_gpus(replay: CycleReplay, pod_group: int) -> GpuAccount | None:
         fitting_pods=sum(each // per_pod for each in free),
         used={use: amount for use, amount in sorted(uses.amounts.items()) if amount},
         protected_until=uses.until,
-        obstacle=evictions.find(pod_group, _next(replay, pod_group), str).kind,
+        obstacle=evictions.find(pod_group, _next(replay, pod_group)).kind,
     )
 
 

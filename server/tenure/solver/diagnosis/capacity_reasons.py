@@ -27,7 +27,7 @@ from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.diagnosis.eviction_obstacle import EvictionObstacle, EvictionObstacles, FoundObstacle
 from tenure.solver.diagnosis.free_gpus import FreeSum, FreeSums
 from tenure.solver.diagnosis.kept_capacity import explain_kept, kept_key
-from tenure.solver.diagnosis.misplaced import explain_misplaced, find_relation, has_topology
+from tenure.solver.diagnosis.misplaced import find_relation, has_topology
 from tenure.solver.diagnosis.other_pod_groups import Newcomers, name_pod_groups
 from tenure.solver.diagnosis.reason_probes import UNCHECKED, UNCHECKED_SHARE
 from tenure.solver.diagnosis.released_capacity import RELEASED, SEARCHED, find_released
@@ -169,9 +169,7 @@ class _CapacityChecks:
         gpus = self._free.of(pod_group, tasks)
         if gpus is not None and gpus.free >= self._demand(tasks) and gpus.fitting < len(tasks):
             return _fragmented(gpus, self._per_pod(tasks))
-        found = self._evictions.find(
-            pod_group, tasks, lambda: explain_misplaced(self._context, pod_group, tasks)
-        )
+        found = self._evictions.find(pod_group, tasks)
         unchecked = _unchecked(rejection)
         if found.by_share is not None and UNCHECKED not in unchecked:
             return self._odd_gpus.add_to(found.by_share, pod_group, tasks)

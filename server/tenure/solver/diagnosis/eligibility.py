@@ -13,7 +13,6 @@ from tenure.solver.diagnosis.eviction_obstacle import (
     FoundObstacle,
     takable_tasks,
 )
-from tenure.solver.diagnosis.misplaced import explain_misplaced
 from tenure.solver.framework.disruptions import ignoring_all
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
@@ -114,12 +113,9 @@ class VictimQuery:
 
     def _obstacle_beside(self, victim: int) -> FoundObstacle:
         """What keeps the preemptor waiting if all of this victim leaves that may."""
-        context, preemptor, tasks = self._context, self._preemptor, self._tasks
-        obstacles = EvictionObstacles(context, (), EXPLAINED)
-        leaving = takable_tasks(context, self._search, preemptor, victim)
-        return obstacles.find_beside(
-            preemptor, tasks, leaving, lambda: explain_misplaced(context, preemptor, tasks)
-        )
+        leaving = takable_tasks(self._context, self._search, self._preemptor, victim)
+        obstacles = EvictionObstacles(self._context, (), EXPLAINED)
+        return obstacles.find_beside(self._preemptor, self._tasks, leaving)
 
     def orders(self) -> Iterator[Iterator[int]]:
         """The victim order within disruption budgets, and that without those that hold no longer, if any do.

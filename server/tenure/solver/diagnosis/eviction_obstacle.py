@@ -6,13 +6,15 @@ in the way. Where fair shares keep pods of other queues, as many leave as are ne
 looks and of evicted pods are limited.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final, NamedTuple, final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.diagnosis.misplaced import explain_misplaced
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
@@ -113,43 +115,30 @@ class EvictionObstacles:
             and not action.relocates_all
         ]
 
-    def find(
-        self,
-        pod_group: int,
-        tasks: list[int],
-        relation: Callable[[], str],
-        action: Action | None = None,
-    ) -> FoundObstacle:
-        """The obstacle of its next tasks, by one action or by all of them; leaves no trace.
+    def find(self, pod_group: int, tasks: list[int], action: Action | None = None) -> FoundObstacle:
+        """The obstacle of its next tasks, by one action or by all of them; leaves no trace."""
+        with self._uncounted():
+            return self._find(pod_group, tasks, action)
 
-        `relation` says in the trial why no node takes a pod although it has the amounts; empty: one does.
-        """
-        counters, before = self._session.counters, replace(self._session.counters)
-        try:
-            return self._find(pod_group, tasks, relation, action)
-        finally:  # a trial is no work of the search
-            counters.placement_attempts = before.placement_attempts
-            counters.victims_considered = before.victims_considered
-
-    def find_beside(
-        self, pod_group: int, tasks: list[int], leaving: Sequence[int], relation: Callable[[], str]
-    ) -> FoundObstacle:
+    def find_beside(self, pod_group: int, tasks: list[int], leaving: Sequence[int]) -> FoundObstacle:
         """The obstacle if exactly these tasks leave, which a search found not to be enough; no trace."""
+        with self._uncounted(), self._session.statement() as trial:
+            self._evict(trial, leaving)
+            if self._fits(pod_group, tasks):
+                return FoundObstacle(EvictionObstacle.SEARCH)
+            return self._missing(pod_group, tasks)
+
+    @contextmanager
+    def _uncounted(self) -> Iterator[None]:
+        """A trial is no work of the search."""
         counters, before = self._session.counters, replace(self._session.counters)
         try:
-            with self._session.statement() as trial:
-                self._evict(trial, leaving)
-                is_enough = self._fits(pod_group, tasks)
-                if is_enough:
-                    return FoundObstacle(EvictionObstacle.SEARCH)
-                return self._missing(pod_group, tasks, relation)
+            yield
         finally:
             counters.placement_attempts = before.placement_attempts
             counters.victims_considered = before.victims_considered
 
-    def _find(
-        self, pod_group: int, tasks: list[int], relation: Callable[[], str], action: Action | None
-    ) -> FoundObstacle:
+    def _find(self, pod_group: int, tasks: list[int], action: Action | None) -> FoundObstacle:
         searches = [each for each in self._actions if action is None or each.action is action]
         by_share = self._share_rejection(pod_group, tasks)
         whole = [each for each in searches if by_share is None or not _is_of_others(each)]
@@ -166,7 +155,7 @@ class EvictionObstacles:
                 return FoundObstacle(EvictionObstacle.FAIR_SHARES, by_share=by_share)
         if self._left < 0 or sum([len(each.tasks()) for each in takable]) > self._most:
             return UNTRIED
-        missing = self._missing_beside_all(pod_group, tasks, takable, relation)
+        missing = self._missing_beside_all(pod_group, tasks, takable)
         if missing is not None and missing.kind not in (EvictionObstacle.PLACES, EvictionObstacle.BOUNDS):
             return missing
         is_kept = False
@@ -192,16 +181,12 @@ class EvictionObstacles:
         return bool(found.tasks()) and self._fits_beside(pod_group, tasks, found.tasks())
 
     def _missing_beside_all(
-        self,
-        pod_group: int,
-        tasks: list[int],
-        takable: Sequence[_Takable],
-        relation: Callable[[], str],
+        self, pod_group: int, tasks: list[int], takable: Sequence[_Takable]
     ) -> FoundObstacle | None:
         """What is missing although all leave that any action may take, or that only shares keep; or None."""
         with self._session.statement() as trial:
             self._evict(trial, [task for each in takable for task in each.tasks()])
-            return None if self._fits(pod_group, tasks) else self._missing(pod_group, tasks, relation)
+            return None if self._fits(pod_group, tasks) else self._missing(pod_group, tasks)
 
     def _fits_beside(self, pod_group: int, tasks: list[int], leaving: Sequence[int]) -> bool:
         """Whether it fits once these tasks leave."""
@@ -216,8 +201,8 @@ class EvictionObstacles:
             if task not in trial.evicted:
                 trial.evict(task)
 
-    def _missing(self, pod_group: int, tasks: Sequence[int], relation: Callable[[], str]) -> FoundObstacle:
-        """What is missing as the ledger is now."""
+    def _missing(self, pod_group: int, tasks: Sequence[int]) -> FoundObstacle:
+        """What is missing as the ledger is now, in a trial."""
         shapes = {s.index: s for s in [self._session.cluster.tasks[task].shape for task in tasks]}
         for shape in shapes.values():
             wanted = sum(self._session.cluster.tasks[task].shape is shape for task in tasks)
@@ -235,7 +220,7 @@ class EvictionObstacles:
             return FoundObstacle(EvictionObstacle.FRAGMENTS if is_enough else EvictionObstacle.AMOUNTS)
         if (bound := self._context.placer.capacity(pod_group, tasks)) is not None:
             return FoundObstacle(EvictionObstacle.BOUNDS, bound.detail)
-        detail = relation()
+        detail = explain_misplaced(self._context, pod_group, tasks)
         return FoundObstacle(EvictionObstacle.PLACES, detail, bool(detail))
 
     def _share_rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
