@@ -200,6 +200,14 @@ class ScenarioValidator:
         raise NotImplementedError
 
 
+class VictimLimit:
+    def limits_victims(self, action: Action) -> bool:
+        raise NotImplementedError
+
+    def allows_victims(self, action: Action, scenario: Scenario) -> Rejection | None:
+        raise NotImplementedError
+
+
 class MoveListener:
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         raise NotImplementedError
@@ -295,6 +303,7 @@ _EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
 _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator
+_VictimLimit: type[points.VictimLimit] = VictimLimit
 _MoveListener: type[points.MoveListener] = MoveListener
 _ProtectionReporter: type[points.ProtectionReporter] = ProtectionReporter
 _QueueReporter: type[points.QueueReporter] = QueueReporter

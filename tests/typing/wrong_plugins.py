@@ -195,6 +195,14 @@ class ScenarioValidator:
         raise NotImplementedError
 
 
+class VictimLimit:
+    def limits_victims(self, action: Action) -> str:
+        raise NotImplementedError
+
+    def allows_victims(self, scenario: Scenario) -> Rejection | None:
+        raise NotImplementedError
+
+
 class MoveListener:
     def on_move(self, task: int, after: Placement) -> None:
         raise NotImplementedError
@@ -288,6 +296,7 @@ _EvictionTallies: type[points.EvictionTallies] = EvictionTallies
 _RequeueNominator: type[points.RequeueNominator] = RequeueNominator
 _ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
 _ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator
+_VictimLimit: type[points.VictimLimit] = VictimLimit
 _MoveListener: type[points.MoveListener] = MoveListener
 _ProtectionReporter: type[points.ProtectionReporter] = ProtectionReporter
 _QueueReporter: type[points.QueueReporter] = QueueReporter

@@ -139,6 +139,10 @@ def _rows(found: dict[str, Summary]) -> list[tuple[str, list[str]]]:
         ("  in order, and its gap", [f"{one.gpus_in_order:,}, {one.gpus_gap_in_order:,}" for one in each]),
         ("dominated sets", [_share(one.dominated, one.decisions) for one in each]),
         (
+            "  or by sets that end more pod groups",
+            [_share(one.dominated_but_ends, one.decisions) for one in each],
+        ),
+        (
             "pods to optimum: median, p90, p99, max",
             [
                 f"{one.ratio_median:.2f}, {one.ratio_p90:.2f}, {one.ratio_p99:.2f}, {one.ratio_max:.2f}"

@@ -44,6 +44,8 @@ class Chosen(NamedTuple):
     """With the fewest GPUs, then pods."""
     better: ChosenSet | None
     """No worse in any measure, and better in one."""
+    better_but_ends: bool
+    """Whether there is such a set if it may end more pod groups."""
     refuted: str
     """What the decision claims and is wrong; empty: nothing."""
     remarks: tuple[str, ...]
@@ -96,7 +98,7 @@ def certified(
     for group in groups_of_gang(deciding, frozen_beside(snapshot, pods), facts.action):
         found = disrupted(group)
         if found and found <= pods:
-            return ChosenSet(found, measured(facts, found))
+            return ChosenSet(found, measured(facts, found, moved(group)))
     return None
 
 
@@ -122,6 +124,12 @@ def disrupted(group: DecisionGroup) -> frozenset[str]:
     return frozenset(step.evict.pod for step in group.decisions if step.HasField("evict"))
 
 
+def moved(group: DecisionGroup) -> frozenset[str]:
+    """Pods that it moves to another node."""
+    evictions = (step.evict for step in group.decisions if step.HasField("evict"))
+    return frozenset(evict.pod for evict in evictions if evict.relocating)
+
+
 class _Comparison:
     """Compares one decision with legal sets."""
 
@@ -136,7 +144,8 @@ class _Comparison:
         self._engine, self._snapshot, self._facts = deciding, snapshot, facts
         self._group, self._in_order = group, in_order
         pods = disrupted(group)
-        self._taken = ChosenSet(pods, measured(facts, pods))
+        self._moved = moved(group)
+        self._taken = ChosenSet(pods, measured(facts, pods, self._moved))
         self._victims = {facts.group_of[pod] for pod in pods}
         queues = frozenset(facts.groups[victim].queue for victim in self._victims)
         scope = Scope(queues, self._taken.measures.priority)
@@ -147,7 +156,9 @@ class _Comparison:
         """The decision with what was found beside it."""
         fewest, least_gpus = self._least("pods", "gpus"), self._least("gpus", "pods")
         better = self._better()
-        return Chosen(self._taken, fewest, least_gpus, better, self._refuted(), tuple(self._remarks))
+        is_better_but_ends = better is not None or self._better(frozenset({"ended"})) is not None
+        refuted, remarks = self._refuted(), tuple(self._remarks)
+        return Chosen(self._taken, fewest, least_gpus, better, is_better_but_ends, refuted, remarks)
 
     def _least(self, measure: str, second: str) -> ChosenSet:
         """The certified least set in these measures, or the decision's own."""
@@ -162,20 +173,19 @@ class _Comparison:
             return self._taken
         return certified
 
-    def _better(self) -> ChosenSet | None:
+    def _better(self, apart_from: frozenset[str] = frozenset()) -> ChosenSet | None:
         known = self._taken.measures
-        found = self._proven(lambda: self._question().better_than(known))
+        found = self._proven(lambda: self._question().better_than(known, apart_from))
         return None if found is None else self._certified(found)
 
     def _refuted(self) -> str:
         """What the decision claims about its victims, if some of them could stay (R14.6)."""
         if self._group.victim_set.minimality not in (MINIMALITY_PROVEN, MINIMALITY_LEAST):
             return ""
-        evictions = [step.evict for step in self._group.decisions if step.HasField("evict")]
-        moved = {evict.pod for evict in evictions if evict.relocating}
-        needless = self._proven(lambda: needless_moves(self._facts, moved, self._taken.pods - moved))
+        left = self._taken.pods - self._moved
+        needless = self._proven(lambda: needless_moves(self._facts, self._moved, left))
         if needless:
-            return f"{needless} of {len(moved)} moved pods could stay"
+            return f"{needless} of {len(self._moved)} moved pods could stay"
         if self._group.victim_set.minimality == MINIMALITY_LEAST and (fewer := self._fewer_of_all()):
             return f"{fewer} pods are enough where no fewer than {len(self._taken.pods)} are said to be"
         own = [each for each in self._facts.candidates if each.uid in self._victims]

@@ -3,6 +3,7 @@
 Victims leave for good: sets that move a victim to another node are not among those that are compared.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -45,7 +46,9 @@ class Measures(NamedTuple):
     priority: int
     """The highest one of its victims."""
     queues_below: int
-    """Queues, at any level, that lose GPUs below their quota."""
+    """Queues, at any level, that lose GPUs below their quota for good."""
+    ended: int
+    """Pods of pod groups that are left without their minimum, for good."""
 
 
 class Scope(NamedTuple):
@@ -93,16 +96,15 @@ class LeastVictims:
             self._model.add(self._measured["queues_below"] <= queues_below)
         return self._solved(_FIRST * self._measured[measure] + self._measured[second])
 
-    def better_than(self, known: Measures) -> frozenset[str] | None:
-        """Pods of a set that is no worse in any measure and better in one; None: there is none.
-
-        Raises NotProven.
+    def better_than(self, known: Measures, apart_from: Set[str] = frozenset()) -> frozenset[str] | None:
+        """Pods of a set that is no worse in any measure and better in one, apart from some; None: there is
+        none. Raises NotProven.
         """
         values = self._measured
-        for name, limit in known._asdict().items():
+        limits = {name: limit for name, limit in known._asdict().items() if name not in apart_from}
+        for name, limit in limits.items():
             self._model.add(values[name] <= limit)
-        total = sum(values.values())
-        self._model.add(total <= sum(known) - 1)
+        self._model.add(sum(values[name] for name in limits) <= sum(limits.values()) - 1)
         return self._solved(_FIRST * values["pods"] + values["gpus"])
 
     def _solved(self, cost: cp_model.LinearExprT) -> frozenset[str] | None:
@@ -208,7 +210,16 @@ class LeastVictims:
             "gpu_seconds": sum(facts.gpu_seconds(pod) * taken for pod, taken in self._taken.items()),
             "priority": priority,
             "queues_below": self._queues_below(),
+            "ended": sum(len(each.pods) * self._ends(each) for each in self._candidates),
         }
+
+    def _ends(self, candidate: Candidate) -> cp_model.IntVar:
+        ends = self._model.new_bool_var(f"{candidate.uid} ends")
+        least = max(candidate.minimum, 1)
+        self._model.add(self._number(candidate) <= len(candidate.pods) - least).only_enforce_if(
+            ends.negated()
+        )
+        return ends
 
     def _queues_below(self) -> cp_model.LinearExprT:
         number: cp_model.LinearExprT = 0
@@ -219,8 +230,8 @@ class LeastVictims:
         return number
 
 
-def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
-    """What disrupting these pods costs."""
+def measured(facts: ClusterFacts, pods: frozenset[str], moved: frozenset[str] = frozenset()) -> Measures:
+    """What disrupting these pods costs. `moved` are those of them that go on elsewhere."""
     groups = {facts.group_of[pod] for pod in pods}
     return Measures(
         len(pods),
@@ -228,8 +239,16 @@ def measured(facts: ClusterFacts, pods: frozenset[str]) -> Measures:
         sum(facts.gpus(pod) for pod in pods),
         sum(facts.gpu_seconds(pod) for pod in pods),
         max((facts.groups[group].priority for group in groups), default=0),
-        _queues_below(facts, pods),
+        _queues_below(facts, pods - moved),
+        _ended(facts, pods - moved),
     )
+
+
+def _ended(facts: ClusterFacts, pods: frozenset[str]) -> int:
+    lost = Counter(facts.group_of[pod] for pod in pods)
+    minimums = {uid: facts.groups[uid].min_member for uid in lost}
+    running = {uid: sum(facts.group_of[pod.uid] == uid for pod in facts.running) for uid in lost}
+    return sum(count for uid, count in lost.items() if running[uid] - count < max(minimums[uid], 1))
 
 
 def _queues_below(facts: ClusterFacts, pods: frozenset[str]) -> int:

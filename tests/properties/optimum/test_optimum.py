@@ -185,7 +185,7 @@ def test_fair_shares_of_the_examples_of_the_rulebook() -> None:
 
 def _case(first: int, now: int, best: int, **more: object) -> Case:
     def figures(amount: int) -> Figures:
-        known = Figures(amount, amount, best, best, best, False, "", ())
+        known = Figures(amount, amount, best, best, best, False, False, "", ())
         return known._replace(**more)  # type: ignore[arg-type]
 
     return Case(0, "preempt", figures(now), figures(first), False)
@@ -232,3 +232,11 @@ def test_sets_by_need_start_a_gang_where_no_set_in_order_does_r14_22(seed: int) 
     snapshot, action = gang_snapshot(seed), action_of(seed)
     assert groups_of_gang(in_order, snapshot, action) == []
     assert groups_of_gang(Engine(profile), snapshot, action) != []
+
+
+@pytest.mark.parametrize(("seed", "most"), [(302117, 8), (301665, 21)])
+def test_sets_by_need_are_fair_to_the_queues_that_yield_r14_18(seed: int, most: int) -> None:
+    """Reclaims from several queues, of which each may only lose what it has above its share."""
+    found = choose(ENGINE, gang_snapshot(seed), action_of(seed))
+    assert isinstance(found, Chosen)
+    assert found.taken.measures.pods <= most

@@ -10,9 +10,9 @@ from tenure.solver.registry import BUILT_IN
 
 COMPANIONS: Final = {
     *("guard_cache_key", "may_expire", "concerns", "placement_kind"),
-    *("node_state", "request_index", "least", "rank"),
+    *("node_state", "request_index", "least", "rank", "limits_victims"),
 }
-"""Optional methods of extension points, without a chain."""
+"""Methods of extension points beside those of chains."""
 
 
 def methods(module: ModuleType) -> set[str]:

@@ -60,6 +60,7 @@ POINTS: Final[Mapping[str, str]] = {
     "reclaim_caps": "reclaimable_gpu",
     "scenario_generators": "scenarios",
     "scenario_validators": "allows_scenario",
+    "victim_limits": "allows_victims",
     "move_listeners": "on_move",
     "protection_reporters": "protections",
     "eviction_costs": "eviction_cost",
@@ -149,6 +150,7 @@ class Chains:
         self.scenario_validators: Final[tuple[points.ScenarioValidator, ...]] = tuple(
             found["scenario_validators"]
         )
+        self.victim_limits: Final[tuple[points.VictimLimit, ...]] = tuple(found["victim_limits"])
         self.move_listeners: Final[tuple[points.MoveListener, ...]] = tuple(found["move_listeners"])
         self.protection_reporters: Final[tuple[points.ProtectionReporter, ...]] = tuple(
             found["protection_reporters"]
@@ -380,6 +382,14 @@ class Chains:
             if rejection is not None:
                 return self._stamped(rejection, validator)
         return None
+
+    def limits_victims(self, action: Action) -> bool:
+        """Whether a plugin limits which victims of an action are disrupted together."""
+        return any(each.limits_victims(action) for each in self.victim_limits)
+
+    def allows_victims(self, action: Action, scenario: Scenario) -> bool:
+        """Whether no plugin rejects the victims of a scenario, which are evicted, together."""
+        return all(each.allows_victims(action, scenario) is None for each in self.victim_limits)
 
     def protections(self, pod_groups: Sequence[int]) -> list[Protection]:
         """Protections of running pod groups, from all reporters."""

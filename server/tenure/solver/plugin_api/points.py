@@ -330,6 +330,22 @@ class ScenarioValidator(Protocol):
         """Called after a simulation that placed the preemptor, while its moves are in place."""
 
 
+class VictimLimit(Protocol):
+    """Which victims may be disrupted together, for sets that are put together by need. The first rejection
+    wins.
+    """
+
+    def limits_victims(self, action: Action) -> bool:
+        """Whether the plugin limits victims of this action at all."""
+
+    def allows_victims(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """Called while the victims of a scenario are evicted and nothing is placed.
+
+        Rejects what `allows_scenario` would reject for the victims alone. More victims of the same queues
+        must not make it permitted.
+        """
+
+
 class MoveListener(Protocol):
     """Totals that follow every move of a task. All plugins are called."""
 

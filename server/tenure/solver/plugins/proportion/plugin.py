@@ -260,6 +260,14 @@ class Proportion(
         firm = self._cores.firm_demand(group, scenario.pending, request)
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
+    def limits_victims(self, action: Action) -> bool:
+        """Of reclaims, by fairness."""
+        return action.gate is QueueGate.FAIR_SHARE
+
+    def allows_victims(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """Whether a reclaim is fair if all of its victims leave."""
+        return self.allows_scenario(action, scenario)
+
     def gpus_above_guarantees(self, queue: int, beneficiary: int) -> Sequence[tuple[int, int]]:
         """Above their quotas; an unlimited quota says nothing."""
         shared, found = self._queues[beneficiary].path, list[tuple[int, int]]()

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.node_order import AllowedNodes
-from tenure.solver.search.search import NEVER, Budget
+from tenure.solver.search.search import NEVER, Budget, Search
 from tenure.solver.search.search_result import SearchState
 from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.solver.search.victim_sets.harm import GPU_HOUR, LOWEST, Harm, Harms
@@ -93,7 +93,8 @@ class ByNeed:
         slots = Slots(self._session, self._allowed, shape, self._state.feasible, self._budget)
         if slots.total >= len(tasks):
             return  # amounts do not tell what is missing
-        plan = _Plan(self._session, self._sequence, count, self._harms, slots, self._budget)
+        search = self._state.search
+        plan = _Plan(self._session, search, self._sequence, count, self._harms, slots, self._budget)
         found: dict[Numbers, Harm] = {}
         for chosen in plan.sets(self._numbers(first, count), len(tasks), least):
             numbers = plan.completed(chosen)
@@ -121,6 +122,7 @@ class _Plan:
     def __init__(
         self,
         session: Session,
+        search: Search,
         sequence: VictimSequence,
         count: int,
         harms: Harms,
@@ -128,6 +130,7 @@ class _Plan:
         budget: Budget,
     ) -> None:
         self._session = session
+        self._search = search
         self._sequence = sequence
         self._count = count
         self._harms = harms
@@ -142,6 +145,9 @@ class _Plan:
         """Whether what a batch gives is divided by its harm."""
         self._floor = LOWEST
         """Lower priorities count as this one."""
+        self._is_limited: Final = session.chains.limits_victims(search.action)
+        self._allowed_sets: dict[Numbers, bool] = {}
+        """Whether plugins permit these batches together."""
         self._options: dict[int, _Option] = {}
         """By node, as long as nothing changes there."""
         self._own: Final[list[Harm]] = [self.harm((number,)) for number in range(count)]
@@ -229,7 +235,7 @@ class _Plan:
             if self._own[number] >= least or not self._budget.has_checks:
                 continue
             harm = self._own[number] if len(numbers) == 1 else self.harm(numbers)
-            if harm < least and self._is_within_budgets(numbers):
+            if harm < least and self._is_permitted(numbers):
                 self._take(numbers)
                 if self._slots.total >= missing:
                     best, least = numbers, harm
@@ -270,7 +276,7 @@ class _Plan:
             added = [each for each in self._closed[number] if each not in self._chosen]
             if number in self._chosen or not self._excluded.isdisjoint(added) or self._sum(added) >= least:
                 continue
-            if not self._is_within_budgets(added):
+            if not self._is_permitted(added):
                 continue
             self._take(added)
             if self._slots.total >= missing:
@@ -278,12 +284,33 @@ class _Plan:
             self._give(added)
         return False
 
-    def _is_within_budgets(self, added: Iterable[int]) -> bool:
-        """Whether disruption budgets permit these batches beside the chosen ones."""
+    def _is_permitted(self, added: Iterable[int]) -> bool:
+        """Whether these batches may be disrupted beside the chosen ones: by disruption budgets, and by what
+        plugins limit.
+        """
         disruptions, batches = self._session.disruptions, self._sequence.batches
-        if not disruptions.is_active:
+        numbers = tuple(sorted({*self._chosen, *added}))
+        if disruptions.is_active and disruptions.holder([task for n in numbers for task in batches[n].tasks]):
+            return False
+        if not self._is_limited:
             return True
-        return not disruptions.holder([task for n in (*self._chosen, *added) for task in batches[n].tasks])
+        known = self._allowed_sets.get(numbers)
+        if known is None:
+            known = self._allowed_sets[numbers] = self._allows(numbers)
+        return known
+
+    def _allows(self, numbers: Numbers) -> bool:
+        """Whether plugins permit the evictions of these batches."""
+        batches, search = tuple([self._sequence.batches[n] for n in numbers]), self._search
+        scenario = Scenario(search.preemptor, search.tasks, (), batches)
+        with self._session.statement() as statement:
+            for batch in batches:
+                self._budget.check()
+                for task in batch.tasks:
+                    statement.evict(task)
+            is_allowed = self._session.chains.allows_victims(search.action, scenario)
+            statement.rollback(0)
+        return is_allowed
 
     def _is_budgeted(self, number: int) -> bool:
         """Whether a disruption budget counts any pod of a batch."""
@@ -324,6 +351,9 @@ class _Plan:
             option = self._options.get(node)
             if option is None or not (option.is_best or option.harm >= limit):
                 option = self._options[node] = self._option(node, limit)
+            is_better = bool(option.numbers) and option.harm < limit
+            if is_better and self._is_limited and not self._is_permitted(option.numbers):
+                option = self._options[node] = self._option(node, limit)  # it was, beside fewer batches
             if option.numbers and option.harm < limit:
                 best = option
         return () if best is None else best.numbers
@@ -342,7 +372,7 @@ class _Plan:
             gain = min(self._slots.total, missing) - before
             self._give(added)
             is_better = gain > 0 and (not best or _is_cheaper(harm, gain, *most))
-            if is_better and self._is_within_budgets(added):
+            if is_better and self._is_permitted(added):
                 best, most = added, (harm, gain)
         return best
 
@@ -365,7 +395,7 @@ class _Plan:
                 harm = self._sum(fresh)
                 if harm >= best or self._slots.on_without(node, self._leaving(fresh, node)) <= slots:
                     continue
-                if self._is_within_budgets(fresh):
+                if self._is_permitted(fresh):
                     best, numbers = harm, tuple(sorted(fresh))
         return _Option(best, numbers, bool(numbers))
 

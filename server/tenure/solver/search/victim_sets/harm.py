@@ -25,9 +25,10 @@ class Harm(NamedTuple):
     """What a set of victims costs, the most important measure first.
 
     Where a queue loses more than what the search took, and another one less, its priority is at least the
-    highest one that the search took; those of queues of which it took nothing count from the lowest candidate
-    of the queue on, as if that had this priority. With such victims, the class of cost is at least that of
-    what it took. So what is written in one queue does not make it yield before or after another one.
+    highest one that the search took. So it is for queues of which it took nothing; if all of their candidates
+    have higher ones, these count from the lowest one on, as if that had this priority. With such victims, the
+    class of cost is at least that of what it took. So what is written in one queue does not make it yield
+    before or after another one.
     """
 
     priority: int
@@ -122,7 +123,8 @@ class Harms:
             if queue in self._first and queue in beyond:
                 rank = max(rank, self._least_priority)
             elif queue is not None and queue in beyond:
-                rank = self._least_priority + max(rank - self._lowest_rank(queue), 0)
+                above = rank - max(self._lowest_rank(queue), self._least_priority)
+                rank = self._least_priority + max(above, 0)
             priority = max(priority, rank)
             if self._costs.is_known and (queue not in beyond or not self._first):
                 cost += self._costs.of(pod_group, active, tasks).cost
