@@ -99,21 +99,33 @@ class WhatIfTrials:
         notices for it is that in which they are due: until a later one, they may expire. If it does not start
         by waiting, a change may also place it in a later cycle, while cycles decide something.
         """
-        first, result = None, None
+        first, result, before = None, None, self._running(cluster)
         for _ in range(MAX_CYCLES_TO_START + 1):
             decision = self.decide(cluster)
             first = first or decision
             placed = self.has_helped(cluster, decision)
-            if placed is None and (result is not None or not self.is_patient or not decision.groups):
+            if placed is None and result is None and not (self.is_patient and decision.groups):
                 return None
-            result = result or placed
-            if result is not None and placed is not None and placed.kind is OutcomeKind.BOUND:
-                waiting = self._started & _waiting(first) & _waiting(decision)
-                return result._replace(not_started=tuple(sorted(waiting)))
             own = [group for group in decision.groups if group.beneficiary == self._pod_group]
             due = max([group.notices.evict_time for group in own], default=0)
             cluster = apply_decisions(cluster, decision, max(INTERVAL, due - cluster.now))
+            result = result or placed
+            if result is None:
+                continue
+            if placed is None:  # it loses as many pods as are placed
+                is_started = self._running(cluster) > before
+            else:
+                is_started = placed.kind is OutcomeKind.BOUND
+            if is_started:
+                waiting = self._started & _waiting(first) & _waiting(decision)
+                return result._replace(not_started=tuple(sorted(waiting)))
+            if placed is None:
+                return None
         return None
+
+    def _running(self, cluster: Cluster) -> int:
+        """Number of its pods that run, or are about to."""
+        return sum([cluster.tasks[task].placement.is_active_allocated for task in self._tasks])
 
     def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
         """Smallest number from 1 to `most` whose change lets it run; None if it does not.
