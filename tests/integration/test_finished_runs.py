@@ -45,6 +45,27 @@ def test_runtimes_alone_cause_no_write_and_are_stored_with_the_next_one() -> Non
     assert runtimes(unpack_journal(pack_journal(journal), "journal")) == {"a": {1_000: [10]}}
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        FinishedRun("", 1_000, 10, 100),
+        FinishedRun("a", 1_000, 63_000_000_000, 100),
+        FinishedRun("a", 1_000, -1, 100),
+    ],
+    ids=["no queue", "two thousand years", "negative"],
+)
+def test_run_that_a_server_refuses_does_not_stop_the_adapter(client: Client, run: FinishedRun) -> None:
+    scheduler = FakeScheduler(crash_scenario("finished", START_SECONDS))
+    adapter = scheduler.start(client)
+    try:
+        adapter.reconcile()
+        scheduler.finished = [run]
+        adapter.reconcile()
+        assert runtimes(adapter.journal) == {}
+    finally:
+        adapter.close()
+
+
 def test_reconcile_sends_what_finished_with_its_rows(client: Client) -> None:
     scheduler = FakeScheduler(crash_scenario("finished", START_SECONDS))
     adapter = scheduler.start(client)

@@ -18,7 +18,7 @@ from tenure.v1.decision_pb2 import (
 from tenure.v1.report_pb2 import GROUP_STATE_CANCELLED, GroupReport, GroupStatus, PatchToStore
 from tenure.v1.snapshot_pb2 import EvictionRecord, PodGroup, QueueRuntimes
 from tenure.wire.carried import StoredRows
-from tenure.wire.runtime_history import add_runtime
+from tenure.wire.runtime_history import LONGEST_RUNTIME, add_runtime
 
 RETENTION_SECONDS: Final = 86_400.0
 """How long data of a missing pod group is kept: it may be between two pods."""
@@ -89,8 +89,10 @@ class Journal:
         """Note how long pod groups ran that finished, for predictions (semantics R17.32).
 
         They are stored with the next change: a crash may lose the last ones. If the rows exceed `max_bytes`,
-        those of the queues in which nothing finished for longest are dropped.
+        those of the queues in which nothing finished for longest are dropped. A run that a server would
+        refuse is left out, as no snapshot with it would be accepted.
         """
+        runs = [run for run in runs if run.queue and 0 <= run.seconds <= LONGEST_RUNTIME]
         if not runs:
             return
         rows: dict[str, QueueRuntimes] = self.carried["queue_runtimes"]

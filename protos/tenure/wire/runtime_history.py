@@ -7,6 +7,8 @@ from tenure.v1.snapshot_pb2 import QueueRuntimes
 
 MAX_SIZES: Final = 64
 """Sizes of a queue that are kept: those that finished last."""
+LONGEST_RUNTIME: Final = 3_155_760_000
+"""A hundred years, in seconds."""
 
 
 def add_runtime(row: QueueRuntimes, gpu_milli: int, seconds: int, end_seconds: int) -> None:

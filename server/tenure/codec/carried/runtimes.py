@@ -7,13 +7,12 @@ from tenure.codec.checks import MISSING, amount, time
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.queue_runtimes import QueueRuntimes
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.runtime_history import LONGEST_RUNTIME
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import ViolationCollector, quote_name
 
 MAX_RUNTIMES: Final = 64
 """Most runtimes of one size."""
-_LONGEST: Final = 3_155_760_000
-"""A hundred years, in seconds."""
 
 
 def decode_queue_runtimes(
@@ -53,9 +52,9 @@ def _sizes(
             findings.add(i, f"{field}.seconds", f"has {len(size.seconds)} values, more than {MAX_RUNTIMES}")
             continue
         runs = tuple(size.seconds)
-        if runs and (min(runs) < 0 or max(runs) > _LONGEST):
+        if runs and (min(runs) < 0 or max(runs) > LONGEST_RUNTIME):
             for place, each in enumerate(runs):
-                amount(each, findings, i, f"{field}.seconds[{place}]", _LONGEST)
+                amount(each, findings, i, f"{field}.seconds[{place}]", LONGEST_RUNTIME)
         found[gpu_milli] = runs
     return tuple(sorted(found.items()))
 
