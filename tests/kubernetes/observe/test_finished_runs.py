@@ -112,6 +112,22 @@ def test_deleted_pod_group_leaves_no_runtime() -> None:
     assert runs([running("a", meta=G)], [], gone="a") == []
 
 
+def test_evicted_pods_that_succeed_in_their_grace_period_leave_no_runtime() -> None:
+    evicted = {**G, "deletionTimestamp": "2027-01-02T00:08:00Z"}
+    assert runs([running("a", meta=G)], [ended("a", meta=evicted)]) == []
+
+
+@pytest.mark.parametrize("name", ["", "nope"])
+def test_pods_in_a_queue_that_does_not_exist_leave_no_runtime(name: str) -> None:
+    made = cluster(running("a", meta=G))
+    made.put("kai_pod_groups", pod_group("g", queue=name))
+    builder = made.builder()
+    assert [row.queue for row in builder.snapshot(at(100)).pod_groups] == [name]
+    made.put("pods", ended("a", meta=G))
+    builder.delta(at(500))
+    assert builder.finished_runs.take() == []
+
+
 def test_start_is_that_of_the_first_pod_also_if_that_ended_earlier() -> None:
     late = running("b", meta=G, status={"startTime": "2027-01-02T00:05:00Z"})
     made = cluster(running("a", meta=G), pod("b", meta=G))

@@ -21,9 +21,13 @@ class _Running(NamedTuple):
 class FinishedRuns:
     """Follows the pod groups whose pods run. One that ran before the adapter started counts from then on."""
 
-    def __init__(self, members: Members, rows: Mapping[str, pb.PodGroup]) -> None:
-        """`rows` are the rows of pod groups, by uid."""
-        self._members, self._rows = members, rows
+    def __init__(
+        self, members: Members, rows: Mapping[str, pb.PodGroup], queues: Mapping[str, pb.Queue]
+    ) -> None:
+        """`rows` are the rows of pod groups, by uid. Runs in other queues than these, by name, leave nothing:
+        users write names of queues, and a journal holds few.
+        """
+        self._members, self._rows, self._queues = members, rows, queues
         self._running: dict[str, _Running] = {}
         """By uid of the pod group."""
         self._finished: list[FinishedRun] = []
@@ -42,8 +46,7 @@ class FinishedRuns:
                 self._follow(uid, min([start for start in starts if start is not None], default=now_seconds))
             elif (run := self._running.pop(uid, None)) is not None:
                 gpu_milli = _gpu_milli(members)
-                has_finished = have_all_ended([one.pod for one in members], [SUCCEEDED])
-                if members and has_finished and gpu_milli is not None:
+                if run.queue in self._queues and _have_finished(members) and gpu_milli is not None:
                     seconds = max(int(now_seconds - run.start_seconds), 0)
                     self._finished.append(FinishedRun(run.queue, gpu_milli, seconds, int(now_seconds)))
 
@@ -52,6 +55,13 @@ class FinishedRuns:
         if row is not None:
             start = start_seconds if known is None else min(known.start_seconds, start_seconds)
             self._running[uid] = _Running(row.queue, start)
+
+
+def _have_finished(members: Sequence[Member]) -> bool:
+    """Whether pods finished by themselves. An evicted one may succeed in its grace period, too."""
+    pods = [member.pod for member in members]
+    is_deleted = any(pod.metadata.deletion_timestamp is not None for pod in pods)
+    return bool(pods) and not is_deleted and have_all_ended(pods, [SUCCEEDED])
 
 
 def _start_of(member: Member) -> float | None:

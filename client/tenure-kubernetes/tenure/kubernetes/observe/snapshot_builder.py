@@ -92,7 +92,7 @@ class SnapshotBuilder:
             *(caches.bound_to, caches.binding_backoff, self.volumes, self.claims, self._budgets),
         )
         self._pod_groups, self._pods = self._workloads.pod_groups, self._workloads.pods
-        self.finished_runs = FinishedRuns(self._members, self._pod_groups.rows)
+        self.finished_runs = FinishedRuns(self._members, self._pod_groups.rows, self.queues.rows)
 
     @property
     def recheck_seconds(self) -> float | None:
