@@ -50,6 +50,11 @@ def count_gpus(milli: int) -> str:
     return f"{format_gpus(milli)} {'GPU' if milli == 1000 else 'GPUs'}"
 
 
+def format_amount(amount: int, unit: int) -> str:
+    """An amount in a unit, exact to a ten-thousandth of it: `64`, `0.5`, `1,048,576.25`."""
+    return f"{amount / unit:,.4f}".rstrip("0").rstrip(".")
+
+
 def format_gpu_time(seconds: int) -> str:
     """GPU-seconds as people say them: `40 GPU seconds`, `12 GPU minutes`, `1.6 GPU hours`."""
     if seconds < 120:

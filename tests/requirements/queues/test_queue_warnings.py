@@ -106,13 +106,37 @@ def test_bounds_of_queues_that_contradict_each_other_are_told_r19_6(case: str, d
     assert told(decide(cluster)) == expected
 
 
+def test_amounts_that_contradict_each_other_can_be_told_apart_r19_6(decide: Decide) -> None:
+    """Also large ones: a million cores and a core more."""
+    cluster = ClusterText().node(gpus=0).queue("top").queue("a", "top")
+    cores = [row.cpu_milli for row in cluster.snapshot.queues]
+    cores[0].quota, cores[1].quota = 1_234_567_000, 1_234_568_000
+    cluster.snapshot.nodes[0].allocatable.cpu_milli = 2_000_000_000
+    assert [sentence for _, sentence in told(decide(cluster))] == [
+        "queue top: the CPU quotas of its child queues are 1,234,568 CPU cores together, more than its own, "
+        "1,234,567 CPU cores"
+    ]
+    cores[0].quota = 1_000
+    assert "its own, 1 CPU core" in told(decide(cluster))[0][1]
+
+
 def test_a_running_gang_whose_finished_pods_are_missing_is_told_r19_7(decide: Decide) -> None:
     cluster = ClusterText().node(gpus=4).queue("q", quota=4)
     cluster.runs("gang", "q", pods=2, minimum=3)
     ((code, sentence),) = told(decide(cluster))
     assert code == "GANG_LACKS_PODS"
-    assert "fewer pods than the minimum are in the snapshot, and none that has succeeded" in sentence
+    assert "fewer pods than the minimum run or wait in the snapshot, and none has succeeded" in sentence
+    assert told(decide(cluster.pods("gang", "FAILED"))) == [(code, sentence)]  # that pod is in the snapshot
+    assert "evicted" not in sentence
     assert told(decide(cluster.pods("gang", "SUCCEEDED"))) == []
+
+
+def test_a_gang_that_may_stay_below_its_minimum_for_ever_is_not_told_r19_7(decide: Decide) -> None:
+    cluster = ClusterText().node(gpus=4).queue("q", quota=4).runs("gang", "q", pods=2, minimum=3)
+    cluster.group("gang").staleness_grace_period.seconds = -1
+    assert told(decide(cluster)) == []
+    cluster.group("gang").ClearField("staleness_grace_period")
+    assert told(decide(cluster, "options: {stalenessGracePeriod: never}\n")) == []
 
 
 def test_a_running_gang_that_waits_for_a_pod_is_not_told_r19_7(decide: Decide) -> None:

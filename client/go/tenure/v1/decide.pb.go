@@ -86,7 +86,7 @@ const (
 	// starts there. Only unset and -1 mean unlimited.
 	WarningCode_WARNING_CODE_QUEUE_LIMIT_ZERO WarningCode = 25
 	// Running pod groups have fewer pods in the snapshot than their minimum, and none that
-	// has succeeded. They are evicted as stale. Pods that have succeeded must stay in the
+	// has succeeded. They count as stale. Pods that have succeeded must stay in the
 	// snapshot while others of their pod group run.
 	WarningCode_WARNING_CODE_GANG_LACKS_PODS WarningCode = 26
 )

@@ -24,7 +24,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY
-from tenure.terms.formatting import format_count, join_words
+from tenure.terms.formatting import format_amount, format_count, join_words
 from tenure.v1 import explain_pb2 as pb
 from tenure.wire.timestamps import timestamp
 
@@ -129,8 +129,8 @@ def _larger_bounds(names: AudienceNames, message: pb.Remedy) -> AudienceText:
     bound = "quota" if message.kind == pb.REMEDY_KIND_RAISE_QUOTA else "limit"
     queues = []
     for change in message.bound.queues:
-        before, after = [amount / unit for amount in _numbers(change)]
-        amounts = f" from {before:g} to {after:g}{suffix.removesuffix('s') if after == 1 else suffix}"
+        before, after = [format_amount(amount, unit) for amount in _numbers(change)]
+        amounts = f" from {before} to {after}{suffix.removesuffix('s') if after == '1' else suffix}"
         queue = names.queue_by_name(change.queue)
         queues.append(
             format_text("{queue}{amounts}", queue=queue, amounts=AudienceText("", amounts, amounts))

@@ -28,7 +28,7 @@ from tenure.solver.search.pod_group_lists import reverse
 from tenure.solver.search.search import WITHIN_FAIR_SHARE
 from tenure.solver.search.victim_batches import one_victim, victim_batches
 from tenure.solver.search.victim_entries import RemainingTasks
-from tenure.terms.formatting import format_gpus
+from tenure.terms.formatting import format_amount, format_gpus
 from tenure.terms.reasons import ReasonCode
 
 MAX_EVICTED: Final = 1_000
@@ -347,4 +347,4 @@ def _amounts(after: Share, share: Share, resource: int) -> str:
     if resource == GPU:
         return f"{format_gpus(after[GPU])} of {format_gpus(share[GPU])} GPUs"
     unit, name = (1000, "CPU cores") if resource == CPU else (2**30, "GiB of memory")
-    return f"{after[resource] / unit:g} of {share[resource] / unit:g} {name}"
+    return f"{format_amount(after[resource], unit)} of {format_amount(share[resource], unit)} {name}"

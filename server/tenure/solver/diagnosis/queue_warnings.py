@@ -12,7 +12,7 @@ from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.plugin_api.derived import Derived
-from tenure.terms.formatting import count_gpus
+from tenure.terms.formatting import count_gpus, format_amount
 
 _RESOURCES: Final = (("GPU", GPU), ("CPU", CPU), ("memory", MEMORY))
 
@@ -90,7 +90,9 @@ def _sum_of_quotas(cluster: Cluster, queues: list[int] | tuple[int, ...], slot: 
 
 
 def _amount(amount: int, slot: int) -> str:
-    """`1.5 GPUs`, `12 CPU cores`, `64 GiB`."""
+    """`1.5 GPUs`, `1 CPU core`, `1,204 CPU cores`, `64 GiB`."""
     if slot == GPU:
         return count_gpus(amount)
-    return f"{amount / 1000:g} CPU cores" if slot == CPU else f"{amount / 2**30:g} GiB"
+    if slot == MEMORY:
+        return f"{format_amount(amount, 2**30)} GiB"
+    return f"{format_amount(amount, 1000)} CPU {'core' if amount == 1000 else 'cores'}"

@@ -168,15 +168,19 @@ def _shared(session: Session, candidates: _WarningCandidates) -> Iterator[Snapsh
     if ahead:
         message = "time of the last checkpoint is after the snapshot time; it is treated as unset"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, ahead, message)
-    if incomplete := tuple(filter(partial(_lacks_pods, cluster), sorted(session.phases.stale))):
-        message = "fewer pods than the minimum are in the snapshot, and none that has succeeded; "
-        message += "if pods have succeeded, they must stay in it, else the pod group is evicted as stale"
+    if incomplete := tuple(filter(partial(_lacks_pods, session), sorted(session.phases.stale))):
+        message = "fewer pods than the minimum run or wait in the snapshot, and none has succeeded; "
+        message += "if pods have succeeded, they must stay in it, else the pod group counts as stale"
         yield SnapshotWarning(WarningCode.GANG_LACKS_PODS, incomplete, message)
 
 
-def _lacks_pods(cluster: Cluster, index: int) -> bool:
-    """Whether the snapshot has too few pods of a pod group that runs below its minimum."""
+def _lacks_pods(session: Session, index: int) -> bool:
+    """Whether a pod group below its minimum, which it may not stay for ever, has too few pods."""
+    cluster = session.cluster
     group, pods = cluster.pod_groups[index], Counter[int]()
+    own = group.facts.staleness_grace_period
+    if (session.options.staleness_grace_period if own is None else own) < 0:
+        return False
     for task in [cluster.tasks[each] for each in group.tasks]:
         if task.placement.status is TaskStatus.SUCCEEDED:
             return False
