@@ -161,6 +161,13 @@ def test_constraint_of_a_pod_group_names_levels_by_their_aliases_r9_32() -> None
     assert row.sub_groups[0].topology_constraint.required_level == RACK
 
 
+def test_alias_that_repeats_the_label_of_its_level_names_one_level_r9_32() -> None:
+    world = CachedCluster()
+    racks(world, spec={"levels": [{"nodeLabel": ZONE}, {"nodeLabel": RACK, "alias": RACK}]})
+    world.put("pods", pod("a", meta={"annotations": placed(RACK)}))
+    assert constraint(world.builder()).required_level == RACK
+
+
 LEVELS_THAT_CLASH: Final = {
     "an alias of two levels": (
         [{"nodeLabel": ZONE, "alias": "rack"}, {"nodeLabel": RACK, "alias": "rack"}],

@@ -26,7 +26,8 @@ def _unusable_levels(topology: Topology) -> str:
     labels = [level.node_label for level in topology.spec.levels]
     if not labels or "" in labels:
         return "a level has no node label" if labels else "it has no levels"
-    named = [*labels, *(level.alias for level in topology.spec.levels if level.alias)]
+    others = (level for level in topology.spec.levels if level.alias not in ("", level.node_label))
+    named = [*labels, *(level.alias for level in others)]
     twice = next((name for name in named if named.count(name) > 1), "")
     return readable(f"{twice[:64]!r} names two of its levels") if twice else ""
 
