@@ -49,3 +49,29 @@ def test_preemptibility_is_shown_with_its_source(
     assert "Preemptibility" in lines[0]
     assert [text in " ".join(lines[2:]) for text in (mode, source)] == [True, True]
     assert max(map(len, lines)) <= 80
+
+
+POOL: Final = {"kai.scheduler/node-pool": "a100"}
+QUEUES: Final[dict[str, tuple[dict[str, str], str]]] = {
+    "a queue": ({"kai.scheduler/queue": "q", "project": "vision"}, "q"),
+    "a project": ({"project": "vision"}, "vision"),
+    "a project in a node pool": ({"project": "vision", **POOL}, "vision-a100"),
+    "nothing": (POOL, ""),
+}
+
+
+class Alone(Objects):
+    """A pod without a pod group, with these labels."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        item = pod("alone", labels=labels)
+        item["metadata"].pop("annotations")
+        self._lists = {"v1/namespaces/team/pods": (item,)}
+
+
+@pytest.mark.parametrize(("labels", "queue"), QUEUES.values(), ids=QUEUES)
+def test_queue_of_a_pod_without_a_pod_group_is_the_one_that_the_adapter_reads(
+    labels: dict[str, str], queue: str
+) -> None:
+    (found,) = read_workloads(KubeApi(Alone(labels), "team"), "team", "kai-scheduler")
+    assert workload_json(found)["queue"] == queue

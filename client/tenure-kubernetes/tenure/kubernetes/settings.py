@@ -10,6 +10,7 @@ from tenure.integration.adapter_settings import AdapterFile, ServerSettings, not
 from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.limits.user_queues import UserQueueRules
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.kubernetes.owners.kinds import Factor, OwnerKind, OwnerKinds, RoleRow, built_in_kinds
 from tenure.process.configuration import Sections
@@ -80,7 +81,7 @@ class AdapterSettings(ServerSettings):
     """None: service account of the pod, else the file that kubectl uses."""
     context: str | None = None
     """Context of the kubeconfig. None: its current context."""
-    node_pool_label: str = "kai.scheduler/node-pool"
+    node_pool_label: str = names.NODE_POOL
     """Label with the node pool. Empty: all nodes, queues and pod groups belong to one pool."""
     scheduler_name: Annotated[str, AfterValidator(not_empty)] = "kai-scheduler"
     """Pods with this schedulerName are scheduled. The default is that of KAI-Scheduler."""

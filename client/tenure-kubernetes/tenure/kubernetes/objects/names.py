@@ -70,6 +70,8 @@ GPU_SHARING_MODE: Final = key_of("gpu-compute-sharing-mode")
 
 SKIP_POD_GROUPER: Final = key_of("skip-podgrouper")
 """Annotation of owners and pods: `true`, and nothing else, means that no pod group is derived."""
+NODE_POOL: Final = "kai.scheduler/node-pool"
+"""Label of pods and other objects: the node pool that they are for, unless another one is configured."""
 PROJECT: Final = "project"
 """Label of owners and pods: the queue, if nothing else names one; before a hyphen and the node pool."""
 KAI_POD_GROUP: Final = "pod-group-name"

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable
 from tenure.kubernetes.limits.user_queues import UserQueueRules
+from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.kai import Topology
 from tenure.kubernetes.objects.meta import cluster_reference
 from tenure.kubernetes.objects.node import Namespace, PriorityClass
@@ -157,7 +158,7 @@ class SnapshotScope:
     scheduler_name: str = "kai-scheduler"
     node_pool: str = ""
     """Value of the label; "": nodes, queues and pod groups without the label."""
-    node_pool_label: str = "kai.scheduler/node-pool"
+    node_pool_label: str = names.NODE_POOL
     """Empty: all nodes, queues and pod groups belong to the pool."""
     derive: bool = True
     """Whether pods without a pod group get one that is derived from their owner.

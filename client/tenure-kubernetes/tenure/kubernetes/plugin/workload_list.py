@@ -14,7 +14,13 @@ from rich.text import Text
 from tenure.kubernetes.apply.conditions import NATIVE_CONDITIONS, SCHEDULED, UNSCHEDULABLE
 from tenure.kubernetes.objects import names, native
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.observe.wishes import Place, annotations_of, preemptibility_of, queue_of
+from tenure.kubernetes.observe.wishes import (
+    Place,
+    annotations_of,
+    preemptibility_of,
+    queue_of,
+    queue_of_workload,
+)
 from tenure.kubernetes.plugin.access import KubeApi, connect
 from tenure.kubernetes.plugin.owners import Owners
 from tenure.kubernetes.rows.pods import ENDED
@@ -132,6 +138,8 @@ def _workload(
     if group is not None:
         own = Place(msgspec.convert(group["metadata"], ObjectMeta), str(spec.get("preemptibility") or ""))
         places = [own] if is_object else [*places[: len(owners)], own, *places[len(owners) :]]
+    pool = (declaring[0]["metadata"].get("labels") or {}).get(names.NODE_POOL, "") if declaring else ""
+    queue = queue_of(places) if is_object else queue_of_workload(places, pool)
     written = preemptibility_of(places)
     code, message = _reason(group, live) if pending else ("", "")
     notices = sorted(filter(None, map(_notice, live)))
@@ -140,7 +148,7 @@ def _workload(
         kind=kind,
         namespace=namespace,
         name=name,
-        queue=spec.get("queue") or queue_of(places) or _first(words, names.QUEUE, names.VOLCANO_QUEUE),
+        queue=spec.get("queue") or queue or _first(words, names.QUEUE, names.VOLCANO_QUEUE),
         preemptibility=mode_label(written.mode),
         preemptibility_source=written.source.name.lower(),
         running=len(running),
