@@ -31,3 +31,8 @@ def test_every_key_is_on_the_page() -> None:
 def test_every_prefixed_key_of_the_page_exists() -> None:
     listed = set(re.findall(r"`([a-z0-9.-]+\.[a-z]+/[a-z0-9.-]+)`", PAGE))
     assert sorted(listed - known_keys() - {"kai.scheduler/node-pool"}) == []
+
+
+def test_every_wish_of_owners_is_in_their_table() -> None:
+    table = PAGE.partition("## On pods and their owners")[2].partition("### Precedence")[0]
+    assert sorted(key for key in names.WISHES if f"`{key}`" not in table) == []

@@ -117,6 +117,18 @@ def test_topology_of_the_owner_precedes_that_of_its_pods_r9_21(transport: Transp
     assert constraint(world.builder()).required_level == ZONE
 
 
+def test_empty_values_of_the_owner_count_as_unset_r9_21(transport: Transport) -> None:
+    keys = ("safe-to-consolidate", "staleness-grace-period", *(key.partition("/")[2] for key in placed(RACK)))
+    world = OwnedPods(transport)
+    racks(world.world)
+    world.owner("batch/v1", "Job/j", spec={}, annotations={f"{KAI}/{key}": " " for key in keys})
+    written = {f"{KAI}/safe-to-consolidate": "false", f"{KAI}/staleness-grace-period": "5m", **placed(RACK)}
+    world.pod("a", "Job/j", annotations=written)
+    [row] = world.builder().snapshot(NOW).pod_groups
+    assert row.topology_constraint.required_level == RACK
+    assert (list(row.opt_out_actions), row.staleness_grace_period.seconds) == (["consolidation"], 300)
+
+
 UNUSABLE: Final = {
     "unknown topology": (placed(RACK, topology="other"), "topology 'other' does not exist"),
     "unknown level": (placed("row"), "topology 'fabric' has no level 'row'"),

@@ -140,8 +140,13 @@ def read_moves(
 
 
 def annotations_of(places: Sequence[Place]) -> dict[str, str]:
-    """Annotations of all places, each with the value that counts."""
-    return {key: text for place in reversed(places) for key, text in place.metadata.annotations.items()}
+    """Annotations of all places, each with the value that counts: the first one that is not blank."""
+    written: dict[str, str] = {}
+    for place in reversed(places):
+        for key, text in place.metadata.annotations.items():
+            if text.strip() or key not in written:
+                written[key] = text
+    return written
 
 
 def _mode(text: str, warnings: list[str]) -> Preemptibility:
