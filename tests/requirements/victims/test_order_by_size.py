@@ -89,6 +89,14 @@ def test_pending_pods_count_r14_37(decide: Decide) -> None:
     assert evicted(decide(cluster, LARGER)) == ["grows-0", "grows-1"]
 
 
+def test_no_size_counts_more_than_the_priority_r14_36(decide: Decide) -> None:
+    """`old` waits for 1.2 billion GPUs, which no cluster has."""
+    cluster = ClusterText().node(gpus=8).queue("a").runs("old", "a", gpus=4, minimum=1, priority=50)
+    cluster.pods("old", "PENDING", pods=120_000, gpus=10_000).runs("other", "a", gpus=4, priority=51)
+    cluster.waits("urgent", "a", gpus=4, priority=90)
+    assert evicted(decide(cluster, SMALLER)) == ["old-0"]
+
+
 def test_order_of_pending_pod_groups_does_not_change_r14_37(decide: Decide) -> None:
     cluster = ClusterText().node(gpus=4).queue("a").waits("small", "a", gpus=1).waits("large", "a", gpus=4)
     for file in ("", LARGER, SMALLER):

@@ -14,8 +14,8 @@ from tenure.solver.plugin_api.traits import Traits
 NAME: Final = "gpujoborder"
 LARGER_FIRST: Final = "evict-larger-first"
 SMALLER_FIRST: Final = "evict-smaller-first"
-_SIZES: Final = 1 << 40
-"""More than twice the thousandths of a GPU that any pod group has."""
+_SIZES: Final = 1 << 48
+"""More than the thousandths of a GPU that any pod group has, also with pending pods that fit nowhere."""
 
 
 def larger_first(text: str) -> bool:
