@@ -117,6 +117,38 @@ def test_topology_of_the_owner_precedes_that_of_its_pods_r9_21(transport: Transp
     assert constraint(world.builder()).required_level == ZONE
 
 
+def parts_of_a_gang(transport: Transport, *, phase: str = "Pending", **of_owner: str) -> OwnedPods:
+    """A master and two workers of 8 GPUs, which alone name a rack; a rack is free for the workers."""
+    world = OwnedPods(transport)
+    racks(world.world, ("a1", "a"), ("b1", "b"), ("b2", "b"))
+    replicas = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
+    specs = {"pytorchReplicaSpecs": replicas}
+    world.owner("kubeflow.org/v1", "PyTorchJob/t", spec=specs, annotations=of_owner)
+    role = "training.kubeflow.org/replica-type"
+    on = {"phase": phase, **({} if phase == "Pending" else {"on": "a1"})}
+    world.pod("t-master", "PyTorchJob/t", requests=GPUS, labels={role: "master"}, **on)
+    for name in ("t-worker-0", "t-worker-1"):
+        world.pod(name, "PyTorchJob/t", requests=GPUS, labels={role: "worker"}, annotations=placed(RACK))
+    return world
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_pods_that_state_different_topologies_wait_and_say_why_r9_21(
+    transport: Transport, client: Client, phase: str
+) -> None:
+    """Else the workers would start in two racks, or the master with them in one."""
+    world = parts_of_a_gang(transport, phase=phase)
+    builder = world.builder()
+    assert racks_used(world.world, builder, client) == []
+    reasons = {one.target.name: one.reason.text for one in builder.set_aside.take_new()}
+    assert {name for name in reasons if "worker" in name} == {"t-worker-0", "t-worker-1"}
+    assert all("different topology constraints" in text for text in reasons.values())
+
+
+def test_topology_of_the_owner_is_that_of_all_its_pods_r9_21(transport: Transport) -> None:
+    assert constraint(parts_of_a_gang(transport, **placed(ZONE)).builder()).required_level == ZONE
+
+
 def test_empty_values_of_the_owner_count_as_unset_r9_21(transport: Transport) -> None:
     keys = ("safe-to-consolidate", "staleness-grace-period", *(key.partition("/")[2] for key in placed(RACK)))
     world = OwnedPods(transport)

@@ -16,7 +16,14 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.objects.times import timestamp
 from tenure.kubernetes.observe.annotations.fields import COSTS, read_fields
-from tenure.kubernetes.observe.pod_group_rows import Levels, constraint_in, count, read_spans
+from tenure.kubernetes.observe.pod_group_rows import (
+    Levels,
+    UnusablePodGroup,
+    constraint_in,
+    constraint_texts,
+    count,
+    read_spans,
+)
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.wishes import (
     Place,
@@ -139,6 +146,7 @@ def derived_row(
         key=lambda pod: (timestamp(pod.metadata.creation_timestamp).ToNanoseconds(), pod.metadata.uid),
         default=Pod(),
     )
+    _check_topologies(origin, speaker, pods)
     owner = origin.owner or ObjectMeta()
     created = owner.creation_timestamp or speaker.metadata.creation_timestamp
     places = [*map(place_of, origin.chain), Place(speaker.metadata)]
@@ -160,6 +168,24 @@ def derived_row(
     read_fields(row, COSTS, annotations, warnings)
     warnings.extend(origin.warnings)
     return row
+
+
+def _check_topologies(origin: Origin, speaker: Pod, pods: Iterable[Pod]) -> None:
+    """Raise UnusablePodGroup if pods that wait state another topology constraint than the one that counts.
+
+    Such as the workers of a gang, but not its master: a pod group has one constraint for all.
+    """
+    own = constraint_texts(speaker.metadata.annotations)
+    waiting = (pod.metadata for pod in pods if not pod.spec.node_name and pod.status.phase not in ENDED)
+    others = [meta for meta in waiting if constraint_texts(meta.annotations) != own]
+    if not others:
+        return
+    owners = [*map(place_of, origin.chain)]
+    counts = constraint_texts(annotations_of([*owners, Place(speaker.metadata)]))
+    if any(constraint_texts(annotations_of([*owners, Place(meta)])) != counts for meta in others):
+        raise UnusablePodGroup(
+            "its pods state different topology constraints: write a pod group with a subgroup for each"
+        )
 
 
 def _set_needed(row: pb.PodGroup, origin: Origin, pods: Sequence[Pod]) -> None:

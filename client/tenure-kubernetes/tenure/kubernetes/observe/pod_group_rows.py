@@ -163,8 +163,14 @@ def constraint_of(constraint: kai.TopologyConstraint | None, levels: Levels) -> 
 
 def constraint_in(annotations: Mapping[str, str], levels: Levels) -> pb.TopologyConstraint | None:
     """The topology constraint that annotations of a workload state, likewise; None: they state none."""
+    return constraint_of(kai.TopologyConstraint(*constraint_texts(annotations)), levels)
+
+
+def constraint_texts(annotations: Mapping[str, str]) -> tuple[str, str, str]:
+    """Topology, required and preferred level as annotations state them."""
     keys = (names.TOPOLOGY, names.TOPOLOGY_REQUIRED, names.TOPOLOGY_PREFERRED)
-    return constraint_of(kai.TopologyConstraint(*(annotations.get(key, "").strip() for key in keys)), levels)
+    topology, required, preferred = [annotations.get(key, "").strip() for key in keys]
+    return topology, required, preferred
 
 
 def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGroup]:
