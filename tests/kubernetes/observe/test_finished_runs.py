@@ -128,6 +128,21 @@ def test_pods_in_a_queue_that_does_not_exist_leave_no_runtime(name: str) -> None
     assert builder.finished_runs.take() == []
 
 
+def test_pods_that_run_one_after_the_other_do_not_add_up() -> None:
+    """A Job of many completions leaves one size, not as many as it has pods."""
+    made = cluster(running("a", meta=G, requests=GPUS))
+    builder = made.builder()
+    builder.snapshot(at(100))
+    sizes = []
+    for number, (name, following) in enumerate((("a", "b"), ("b", "c"), ("c", "d"))):
+        made.put("pods", ended(name, meta=G, requests=GPUS))
+        builder.delta(at(200 + 200 * number))
+        sizes += [run.gpu_milli for run in builder.finished_runs.take()]
+        made.put("pods", running(following, meta=G, requests=GPUS))
+        builder.delta(at(300 + 200 * number))
+    assert sizes == [2_000, 2_000, 2_000]
+
+
 def test_start_is_that_of_the_first_pod_also_if_that_ended_earlier() -> None:
     late = running("b", meta=G, status={"startTime": "2027-01-02T00:05:00Z"})
     made = cluster(running("a", meta=G), pod("b", meta=G))
