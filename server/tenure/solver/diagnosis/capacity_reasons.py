@@ -63,7 +63,8 @@ def check_capacity(context: CycleContext, waiting: Sequence[int], queues: Sequen
     """
     session = context.session
     placed = {commit.beneficiary for commit in session.commits}
-    if released := find_released(context, waiting, placed):
+    released = find_released(context, waiting, placed)
+    if released:
         newcomers = Newcomers(context)
         session.rejections.update({each: newcomers.add_to(RELEASED, each) for each in released})
     session.rejections.update(dict.fromkeys(_losing(session, waiting), LOSING))
@@ -74,7 +75,7 @@ def check_capacity(context: CycleContext, waiting: Sequence[int], queues: Sequen
         is_open = rejection is not None and rejection.code in SEARCHED and pod_group not in placed
         if rejection is None or not is_open or session.stop.is_set:
             continue
-        checks = checks or _CapacityChecks(context, queues)
+        checks = checks or _CapacityChecks(context, queues, released)
         if tasks := context.gangs.tasks_to_allocate(pod_group):
             found.append((pod_group, checks.kind_of(pod_group, tasks, rejection)))
     if checks is not None:
@@ -105,7 +106,9 @@ def _losing(session: Session, waiting: Sequence[int]) -> Iterator[int]:
 class _CapacityChecks:
     """The checks of one cycle."""
 
-    def __init__(self, context: CycleContext, status: Sequence[QueueStatus]) -> None:
+    def __init__(self, context: CycleContext, status: Sequence[QueueStatus], released: Sequence[int]) -> None:
+        """`released` are pod groups that take what evictions release beyond their purpose."""
+        self._released = released
         self._context, self._reclaims = context, RECLAIM.name in context.session.profile.actions
         self._session, self._cluster = context.session, context.session.cluster
         self._has_planned = bool(self._cluster.carried.rows(PLANNED_STARTS) or self._session.planned_starts)
@@ -147,10 +150,15 @@ class _CapacityChecks:
     def run(self) -> None:
         """Give every kind its reason. Earlier states are restored once, for all kinds together."""
         first = list(self._kinds.values())[:MAX_CHECKS]
+        for kind in first if self._released else ():
+            if self._fits(kind.group.index, kind.tasks):
+                who = name_pod_groups(self._session, kind.group.index, self._released)
+                kind.reason = RELEASED._replace(detail=f"{RELEASED.detail}, but it goes first to {who}")
         if held := self._reservations():
             with self._undone(held):
-                for kind in [each for each in first if self._fits(each.group.index, each.tasks)]:
-                    kind.reason = self._reserved(kind.group.index, held)
+                for kind in [each for each in first if each.reason is None]:
+                    if self._fits(kind.group.index, kind.tasks):
+                        kind.reason = self._reserved(kind.group.index, held)
         explain_kept(self._context, first, self._fits)
         if self._first and len(self._moves) <= MAX_MOVES:
             with self._undone(self._moves):
