@@ -150,15 +150,10 @@ class _CapacityChecks:
     def run(self) -> None:
         """Give every kind its reason. Earlier states are restored once, for all kinds together."""
         first = list(self._kinds.values())[:MAX_CHECKS]
-        for kind in first if self._released else ():
-            if self._fits(kind.group.index, kind.tasks):
-                who = name_pod_groups(self._session, kind.group.index, self._released)
-                kind.reason = RELEASED._replace(detail=f"{RELEASED.detail}, but it goes first to {who}")
         if held := self._reservations():
             with self._undone(held):
-                for kind in [each for each in first if each.reason is None]:
-                    if self._fits(kind.group.index, kind.tasks):
-                        kind.reason = self._reserved(kind.group.index, held)
+                for kind in [each for each in first if self._fits(each.group.index, each.tasks)]:
+                    kind.reason = self._reserved(kind.group.index, held)
         explain_kept(self._context, first, self._fits)
         if self._first and len(self._moves) <= MAX_MOVES:
             with self._undone(self._moves):
@@ -171,6 +166,15 @@ class _CapacityChecks:
                 kind.reason = self._topology(kind.group.index, kind.tasks)
             if kind.reason is None:
                 kind.reason = self._free_capacity(kind.group.index, kind.tasks, kind.rejection)
+            if self._released and kind.reason.code is ReasonCode.NO_CAPACITY and place < MAX_CHECKS:
+                kind.reason = self._released_first(kind.group.index, kind.tasks) or kind.reason
+
+    def _released_first(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """The reason of what would fit on what evictions release, if others did not come first."""
+        if self._context.placer.capacity(pod_group, tasks) is not None or not self._fits(pod_group, tasks):
+            return None
+        who = name_pod_groups(self._session, pod_group, self._released)
+        return RELEASED._replace(detail=f"{RELEASED.detail}, but it goes first to {who}")
 
     def _free_capacity(self, pod_group: int, tasks: list[int], rejection: Rejection) -> Rejection:
         """The reason by what is free on the nodes, and by what stops evictions."""
