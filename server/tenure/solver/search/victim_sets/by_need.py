@@ -162,36 +162,55 @@ class _Plan:
     def sets(self, first: Numbers, missing: int, least: Harm) -> Iterator[Numbers]:
         """Sets with enough slots that may do less harm.
 
-        One batch alone; batches slot by slot, at first of the lowest priority, then of any up to the highest
-        of these; for several slots, batches by what they give for their harm, and the first victims. All but
-        the first with some batches swapped for others.
+        One batch alone; for several slots, each set that is filled up slot by slot or by what batches give,
+        and then all of these, the least one first, with some batches swapped for others.
         """
         if alone := self._alone(missing, least):
             yield alone
-        yield from self._improved((), missing, least)
-        floor = max([self._own[number].priority for number in self._last], default=LOWEST)
-        if floor > min([harm.priority for harm in self._own], default=LOWEST):
+        found: dict[Numbers, Harm] = {}
+        for filled in self._filled(first, missing, least):
+            if filled and filled not in found:
+                yield filled
+                found[filled] = self.harm(filled)
+        for filled in sorted(found, key=found.__getitem__) if missing > 1 else ():
+            self._set_floor(found[filled].priority)
+            self._take(filled)
+            swapped = self._swapped(filled, missing)
+            while swapped and swapped not in found:
+                yield swapped
+                found[swapped] = self.harm(swapped)
+                swapped = self._swapped(swapped, missing)
+            self._give(self._chosen.copy())
+
+    def _filled(self, first: Numbers, missing: int, least: Harm) -> Iterator[Numbers]:
+        """Batches slot by slot, at first of the lowest priority, then of any up to the highest of these, then
+        up to that of `least`; for several slots, also batches by what they give for their harm, and the first
+        victims.
+        """
+        yield self._fill_up((), missing, least)
+        lowest = min([harm.priority for harm in self._own], default=LOWEST)
+        highest = max([self._own[number].priority for number in self._last], default=LOWEST)
+        for floor in sorted({max(highest, lowest), max(least.priority, lowest)}):
             self._set_floor(floor)
-            yield from self._improved((), missing, least)
-        if missing > 1:
-            self._by_ratio = True
-            yield from self._improved((), missing, least)
-            self._by_ratio = False
+            if floor > lowest:
+                yield self._fill_up((), missing, least)
+            if missing > 1:
+                self._by_ratio = True
+                yield self._fill_up((), missing, least)
+                self._by_ratio = False
         self._set_floor(LOWEST)
         if first and missing > 1:
-            yield from self._improved(first, missing, least)
+            yield self._fill_up(first, missing, least)
 
-    def _improved(self, start: Numbers, missing: int, least: Harm) -> Iterator[Numbers]:
-        """The set that is filled up from some batches, and better ones made of it."""
+    def _fill_up(self, start: Numbers, missing: int, least: Harm) -> Numbers:
+        """Batches with others that give enough slots, without needless ones; nothing: none are enough."""
         self._take(start)
         if self._fill(missing, least):
             self._leave_out(missing)
         self._last = frozenset(self._chosen)
-        best = tuple(sorted(self._chosen)) if self._slots.total >= missing else ()
-        while best:
-            yield best
-            best = self._swapped(best, missing) if missing > 1 else ()
+        found = tuple(sorted(self._chosen)) if self._slots.total >= missing else ()
         self._give(self._chosen.copy())
+        return found
 
     def harm(self, numbers: Iterable[int]) -> Harm:
         """Of these batches, all evicted."""
@@ -303,9 +322,9 @@ class _Plan:
         """Whether plugins permit the evictions of these batches."""
         batches, search = tuple([self._sequence.batches[n] for n in numbers]), self._search
         scenario = Scenario(search.preemptor, search.tasks, (), batches)
+        self._budget.check()
         with self._session.statement() as statement:
             for batch in batches:
-                self._budget.check()
                 for task in batch.tasks:
                     statement.evict(task)
             is_allowed = self._session.chains.allows_victims(search.action, scenario)

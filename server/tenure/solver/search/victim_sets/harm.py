@@ -24,11 +24,9 @@ LOWEST: Final = -_HIGHEST
 class Harm(NamedTuple):
     """What a set of victims costs, the most important measure first.
 
-    Where a queue loses more than what the search took, and another one less, its priority is at least the
-    highest one that the search took. So it is for queues of which it took nothing; if all of their candidates
-    have higher ones, these count from the lowest one on, as if that had this priority. With such victims, the
-    class of cost is at least that of what it took. So what is written in one queue does not make it yield
-    before or after another one.
+    Where a queue loses more than what the search took, and another one less, or the search took nothing of
+    it, its priority is at least the highest one that the search took. With such victims, the class of cost is
+    at least that of what it took. So low values in one queue do not make it yield before another one.
     """
 
     priority: int
@@ -120,11 +118,8 @@ class Harms:
             pods, gpus = pods + len(tasks), gpus + held
             lost += held * self._age(pod_group)
             rank = self._rank(pod_group)
-            if queue in self._first and queue in beyond:
+            if queue in beyond:
                 rank = max(rank, self._least_priority)
-            elif queue is not None and queue in beyond:
-                above = rank - max(self._lowest_rank(queue), self._least_priority)
-                rank = self._least_priority + max(above, 0)
             priority = max(priority, rank)
             if self._costs.is_known and (queue not in beyond or not self._first):
                 cost += self._costs.of(pod_group, active, tasks).cost
