@@ -102,6 +102,8 @@ class ClassSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
     selectors: list[DeviceSelector] = []
     config: list[DeviceConfig] = []
+    extended_resource_name: str = ""
+    """Resource that pods may request instead of a claim to a device of the class."""
 
 
 class DeviceClass(msgspec.Struct, rename="camel", omit_defaults=True):

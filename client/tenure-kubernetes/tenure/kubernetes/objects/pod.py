@@ -213,6 +213,21 @@ class PodResourceClaimStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     resource_claim_name: str = ""
 
 
+class RequestMapping(msgspec.Struct, rename="camel", frozen=True):
+    """The request of a claim that serves a resource of a container."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedClaimStatus(msgspec.Struct, rename="camel"):
+    """The claim with the devices that serve extended resources of a pod."""
+
+    request_mappings: list[RequestMapping] = []
+    resource_claim_name: str = ""
+
+
 class ContainerStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     """What a container has during a resize in place."""
 
@@ -229,6 +244,7 @@ class PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
     start_time: datetime | None = None
     nominated_node_name: str = ""
     resource_claim_statuses: list[PodResourceClaimStatus] = []
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
     resources: Requirements | None = None

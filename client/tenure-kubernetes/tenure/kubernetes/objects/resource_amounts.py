@@ -72,7 +72,7 @@ def read_amounts(quantities: Mapping[str, str | int | float], warnings: list[str
     """
     amounts: Amounts = {}
     for name, text in quantities.items():
-        slot = GPU if name.endswith(GPU) else name
+        slot = GPU if is_gpu(name) else name
         try:
             amount = quantity(str(text), MILLI if slot in (CPU, GPU) else 1)
         except InvalidQuantity as problem:
@@ -87,7 +87,12 @@ def read_amounts(quantities: Mapping[str, str | int | float], warnings: list[str
 
 def is_extended(name: str) -> bool:
     """Whether a resource has no field of its own."""
-    return name not in _OWN_FIELDS and not name.endswith(GPU)
+    return name not in _OWN_FIELDS and not is_gpu(name)
+
+
+def is_gpu(name: str) -> bool:
+    """Whether a resource is GPUs (semantics R1.2)."""
+    return name.endswith(GPU)
 
 
 def clamp(amounts: Mapping[str, int], most: int) -> Amounts:
