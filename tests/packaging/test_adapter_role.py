@@ -42,10 +42,10 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
             {
                 *(
                     ("resource.k8s.io", resource, verb)
-                    for resource in ("deviceclasses", "devicetaintrules", "resourceslices")
+                    for resource in ("devicetaintrules", "resourceslices")
                     for verb in ("get", "list", "watch")
                 ),
-                ("resource.k8s.io", "resourceclaims", "patch"),
+                *(("resource.k8s.io", "resourceclaims", verb) for verb in ("create", "patch", "delete")),
             },
             set(),
         ),

@@ -77,13 +77,14 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, int
 def test_claim_has_a_request_for_each_container_and_resource(case: str) -> None:
     init, containers, requests, mappings = CASES[case]
     item = pod("p", meta={"uid": "u"}, spec={"initContainers": init, "containers": containers})
-    made = extended_claim(convert(item, Pod), {FPGA: "c"})
+    made = extended_claim(convert(item, Pod), {FPGA: "c", "example.com/not-requested": "d"})
     assert made is not None
     found = {one.name: one.exactly for one in made.claim.spec.devices.requests}
     assert {name: one.count for name, one in found.items() if one} == requests
     assert {one.device_class_name for one in found.values() if one} == {"c"}
     assert {(one.container_name, one.request_name) for one in made.mappings} == mappings
     assert {one.resource_name for one in made.mappings} == {FPGA}
+    assert made.classes == {FPGA: "c"}
 
 
 def test_name_of_the_claim_depends_on_the_pod_alone_and_is_valid() -> None:

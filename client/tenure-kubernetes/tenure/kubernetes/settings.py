@@ -168,7 +168,7 @@ class AdapterSettings(ServerSettings):
         if self.queue_access.namespace_labels:
             without -= {"namespaces"}
         if self.allocate_devices:
-            without -= {"resource_slices", "device_classes", "device_taint_rules"}
+            without -= {"resource_slices", "device_taint_rules"}
         return without
 
 

@@ -78,7 +78,7 @@ WORKLOAD_APIS: Final = {
     "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
 }
 """Collections of each workload API."""
-OPTIONAL: Final = frozenset(("namespaces", "resource_slices", "device_classes", "device_taint_rules"))
+OPTIONAL: Final = frozenset(("namespaces", "resource_slices", "device_taint_rules"))
 """Collections that are followed only if a setting requires them."""
 
 

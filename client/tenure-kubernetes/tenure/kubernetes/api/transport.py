@@ -221,6 +221,13 @@ class LeaderTransport:
         with require_leadership(self._is_leader):
             return self._transport.post(path, body)
 
+    def delete(self, path: str, uid: str, version: str) -> bytes:
+        """Delete an object with this uid and version."""
+        only = {"uid": uid, "resourceVersion": version}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
+        with require_leadership(self._is_leader):
+            return self._transport.delete(path, options)
+
     def patch(self, path: str, body: Any, media_type: str, query: Query | None = None) -> bytes:
         """Change an object."""
         with require_leadership(self._is_leader):

@@ -1,5 +1,7 @@
 """Allocates resource claims and reserves them for pods, after volumes are bound and before the pods are.
 
+Claims for extended resources are created before, and their pods are told of them after that.
+
 A reservation of an allocated claim is one entry of `status.reservedFor`, added by its key. The API server
 refuses it if the claim is no longer allocated. It stays if the pod is not bound, and counts as one of the 256
 pods of the claim; the controller of resource claims removes it with the pod.
@@ -14,6 +16,7 @@ from tenure.integration.ports import ApplyResult, BindingPreparer, precondition_
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import STRATEGIC_PATCH, LeaderTransport
 from tenure.kubernetes.apply.device_allocator import DeviceAllocator, NoDevices, PlannedAllocation
+from tenure.kubernetes.apply.extended_claims import ExtendedClaimWriter
 from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.limits.binding_backoff import BindingBackoff
@@ -45,6 +48,7 @@ class ClaimReserver:
     ) -> None:
         self._transport, self._claims, self._volumes = transport, claims, volumes
         self._caches, self._pods, self._allocator = caches, caches.pods, allocator
+        self._extended = ExtendedClaimWriter(transport, claims)
         self._backoff: BindingBackoff = caches.binding_backoff
         self._pool = CallPool("tenure-claims")
 
@@ -52,6 +56,7 @@ class ClaimReserver:
         """Wait for running calls; later ones do not start."""
         self._volumes.close()
         self._allocator.close()
+        self._extended.close()
         self._pool.close()
 
     def prepare(self, groups: Sequence[Sequence[Decision]]) -> Mapping[str, ApplyResult | None]:
@@ -59,6 +64,7 @@ class ClaimReserver:
         held = dict(self._volumes.prepare(groups))
         self._allocator.settle()
         ready: list[Sequence[Decision]] = []
+        creating: list[Sequence[Decision]] = []
         planned: list[PlannedAllocation] = []
         nodes: dict[str, Node] = {}
         for group in groups:
@@ -69,7 +75,11 @@ class ClaimReserver:
             problems = {decision.id: self._problem(decision, nodes) for decision in group}
             found = {id: precondition_failed(why) for id, why in problems.items() if why}
             held.update(found)
-            if not found:
+            waiting = {} if found else self._extended.prepare(group)
+            held.update(waiting)
+            if waiting:
+                creating.append(group)
+            if not found and not waiting:
                 try:
                     planned.extend(self._allocator.plan(group))
                     ready.append(group)
@@ -83,7 +93,9 @@ class ClaimReserver:
         for one, answer in zip(reservations, self._pool.all(self._reserve, reservations), strict=True):
             if answer is not None:
                 held[one.decision.id] = answer
-        for decision in (decision for group in ready for decision in group):
+        last = [one for group in ready for one in group if one.id not in held]
+        held.update(self._extended.publish(last))
+        for decision in (decision for group in (*ready, *creating) for decision in group):
             answer = held.get(decision.id)
             if answer is not None and not answer.is_retryable:
                 self._backoff.refuse(decision.bind.pod, readable(answer.detail))
@@ -92,7 +104,7 @@ class ClaimReserver:
 
     def _problem(self, decision: Decision, nodes: Mapping[str, Node]) -> str:
         uid, name = decision.bind.pod, decision.bind.node
-        for use in self._claims.index.uses(uid):
+        for use in self._claims.uses_on(uid, name):
             if problem := self._claims.problem(uid, use):
                 return problem
             claim, node = self._claims.index.claim(use.name), nodes.get(name)
@@ -109,7 +121,8 @@ class ClaimReserver:
         """Reservations that the claims of a pod do not show, and that no allocation has made."""
         uid = decision.bind.pod
         pod = self._pods.find(uid)
-        claims = [self._claims.index.claim(use.name) for use in self._claims.index.uses(uid)]
+        uses = self._claims.uses_on(uid, decision.bind.node)
+        claims = [self._claims.index.claim(use.name) for use in uses]
         return [
             _Reservation(decision, claim.metadata, pod.metadata)
             for claim in claims

@@ -22,6 +22,7 @@ from tenure.kubernetes.api.transport import MERGE_PATCH, STRATEGIC_PATCH, Leader
 from tenure.kubernetes.apply.allocation_status import allocation_status
 from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.allocation import ChosenDevice, DeviceChoice
+from tenure.kubernetes.devices.extended_resources import is_extended_claim
 from tenure.kubernetes.devices.ledger import DeviceLedger, SentAllocation
 from tenure.kubernetes.devices.pod_claims import MAX_CONSUMERS, PodClaims
 from tenure.kubernetes.objects import names
@@ -114,7 +115,7 @@ class DeviceAllocator:
         for decision in group:
             if not self._index.is_unbound(decision.bind.pod):
                 continue
-            for use in self._index.uses(decision.bind.pod):
+            for use in self._claims.uses_on(decision.bind.pod, decision.bind.node):
                 claim = self._index.claim(use.name)
                 if claim is None or claim.status.allocation is not None:
                     continue
@@ -253,7 +254,11 @@ class DeviceAllocator:
                 versioned = {"uid": meta.uid, "resourceVersion": meta.resource_version}
                 status = {"allocation": None, "reservedFor": None, "devices": None}
                 body = {"metadata": versioned, "status": status}
-                self._patch(f"{_path(meta)}/status", body, MERGE_PATCH, [])
+                answers: list[bytes] = []
+                failed = self._patch(f"{_path(meta)}/status", body, MERGE_PATCH, answers)
+                if failed is None and is_extended_claim(claim):
+                    freed = _OBJECT.decode(answers[-1]).metadata.resource_version
+                    self._transport.delete(_path(meta), meta.uid, freed)
         except (ApiError, LeaseLost):
             return  # later
 

@@ -1,8 +1,10 @@
 """Rows of resource claims: what each requests or keeps, in devices of sets."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from tenure.kubernetes.devices.device_sets import DeviceSets
+from tenure.kubernetes.devices.device_sets import GPUS, DeviceSets
+from tenure.kubernetes.devices.extended_resources import ExtendedClaim
 from tenure.kubernetes.devices.holders import exclusive_devices
 from tenure.kubernetes.devices.inventory import OfferedDevice
 from tenure.kubernetes.devices.requests import ClaimNeeds
@@ -37,8 +39,21 @@ class ClaimRows:
         """Nodes of the counted devices that a claim has."""
         return {device.node for device in self._devices(claim) if self._sets.rivals(device.id)}
 
-    def amounts(self, claim: ResourceClaim, needs: ClaimNeeds | None) -> dict[str, int]:
-        """Devices of each set that a claim has, or else requests."""
+    def amounts(
+        self, claim: ResourceClaim, needs: ClaimNeeds | None, extended: ExtendedClaim | None
+    ) -> dict[str, int]:
+        """Devices of each set that a claim has, or else requests.
+
+        Of a claim for extended resources, without those that its pod requests as GPUs. `needs` are all that
+        it can have: those that the claim of its node lacks are served by a device plugin.
+        """
+        if extended is not None and needs is not None:
+            found = Counter(self._sets.allocated(device.id for device in self._devices(claim)))
+            given = {one.name for one in claim.spec.devices.requests if claim.status.allocation is not None}
+            left = tuple(one for one in needs.requests if one.name not in given)
+            found.update(self._sets.requested(needs._replace(requests=left)))
+            found[GPUS] -= extended.gpus
+            return dict(sorted((+found).items()))
         if claim.status.allocation is not None:
             return self._sets.allocated(device.id for device in self._devices(claim))
         return {} if needs is None else self._sets.requested(needs)
@@ -47,12 +62,14 @@ class ClaimRows:
         """Remove the row of a claim."""
         self.table.put(f"{claim.namespace}/{claim.name}", None)
 
-    def put(self, claim: ResourceClaim, needs: ClaimNeeds | None, pods: Mapping[str, pb.Pod | None]) -> None:
+    def put(
+        self, claim: ResourceClaim, amounts: Mapping[str, int], pods: Mapping[str, pb.Pod | None]
+    ) -> None:
         """Set the row of a claim. `pods` are the rows of its pods; None: it has no row."""
         meta, allocation = claim.metadata, claim.status.allocation
         rows = {uid: row for uid, row in pods.items() if row is not None}
         others = sum(one.uid not in rows for one in claim.status.reserved_for)
-        amounts, node = self.amounts(claim, needs), ""
+        node = ""
         if allocation is not None:
             is_on_node = any(row.status in ON_NODE for row in rows.values())
             is_charged = is_on_node or (claim.status.reserved_for and not others)

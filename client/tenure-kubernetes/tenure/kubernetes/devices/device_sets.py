@@ -18,9 +18,10 @@ from tenure.kubernetes.devices.inventory import DeviceId, Inventory, OfferedDevi
 from tenure.kubernetes.devices.requests import ALL_TAINTS, ClaimNeeds, Kind
 from tenure.kubernetes.devices.selectors import SelectorEvaluator, expression_of, selector_problem
 from tenure.kubernetes.objects.devices import DeviceClass
+from tenure.kubernetes.objects.resource_amounts import is_gpu
 
 GPUS: Final = "gpu"
-"""The set of all GPUs: devices of classes with "gpu" in their name (semantics R9.41)."""
+"""The set of all GPUs: devices of classes with "gpu" in their name (semantics R9.41), or that serve GPUs."""
 CLAIMED_GPUS: Final = "tenure.scheduler/claimed-gpus"
 """Label of the rows of nodes with such GPUs. Objects of the cluster do not have it."""
 MAX_SETS: Final = 48
@@ -42,6 +43,7 @@ class DeviceSets:
         self.inventory = Inventory(caches)
         self.evaluator = SelectorEvaluator()
         self._classes: dict[str, DeviceClass] = {}
+        self._has_new_classes = False
         self._chosen: list[Kinds] = []
         self._fitting: dict[Kind, dict[PoolId, frozenset[DeviceId]]] = {}
         self._unread: dict[Kind, set[PoolId]] = {}
@@ -58,19 +60,26 @@ class DeviceSets:
         """A class by name."""
         return self._classes.get(name)
 
+    def read_classes(self) -> list[DeviceClass] | None:
+        """Read the classes, before `update`; None: they are as before."""
+        if not self._cache.take_changes():
+            return None
+        self._classes = {one.metadata.name: one for one in self._cache.all()}
+        self._has_new_classes = True
+        return list(self._classes.values())
+
     def update(self, wanted: Mapping[Kinds, Iterable[str]]) -> bool:
         """Update the sets; `wanted` are all kinds of requests, with the namespaces of their claims.
 
         Returns whether any number may have changed.
         """
         pools = self.inventory.take_changes()
-        has_new_classes = bool(self._cache.take_changes())
+        has_new_classes, self._has_new_classes = self._has_new_classes, False
         if has_new_classes:
-            self._classes = {one.metadata.name: one for one in self._cache.all()}
             self._fitting.clear()
             self._unread.clear()
         chosen = _chosen(wanted)
-        of_gpus = {Kind(name, (), ALL_TAINTS) for name in self._classes if _is_gpu(name)}
+        of_gpus = {Kind(name, (), ALL_TAINTS) for name, one in self._classes.items() if _is_of_gpus(one)}
         kinds = dict.fromkeys((*sorted(of_gpus), *(kind for of_claim in chosen for kind in of_claim)))
         if not (pools or has_new_classes or self._unread) and chosen == self._chosen:
             return False
@@ -98,6 +107,15 @@ class DeviceSets:
         """Whether a device fits a request."""
         of_kind = self._fitting.get(kind, {})
         return device.id in of_kind.get(PoolId(device.id.driver, device.id.pool), _NONE)
+
+    def names_of(self, kinds: Kinds) -> tuple[str, ...]:
+        """Names of the sets that contain all devices of some kinds."""
+        return self._of_kinds.get(kinds, ())
+
+    def count(self, kinds: Kinds, node: str) -> int:
+        """Number of devices of a node that fit one of some kinds."""
+        devices = self.inventory.of_node.get(node, {}).values()
+        return sum(any(self.fits(kind, device) for kind in kinds) for device in devices)
 
     def rivals(self, device: DeviceId) -> int:
         """In how many sets a device is: devices in few sets are given away first."""
@@ -236,8 +254,8 @@ def _chosen(wanted: Mapping[Kinds, Iterable[str]]) -> list[Kinds]:
     return [kinds for place, _, kinds in ranked if place <= MAX_OF_NAMESPACE][:MAX_SETS]
 
 
-def _is_gpu(device_class: str) -> bool:
-    return GPUS in device_class.lower()
+def _is_of_gpus(one: DeviceClass) -> bool:
+    return GPUS in one.metadata.name.lower() or is_gpu(one.spec.extended_resource_name)
 
 
 def _cross(one: frozenset[DeviceId], other: frozenset[DeviceId]) -> bool:

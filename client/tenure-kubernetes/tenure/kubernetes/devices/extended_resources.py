@@ -28,6 +28,7 @@ ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 """Annotation of claims that serve extended resources; its value is "true"."""
 _OF_KUBERNETES: Final = "kubernetes.io/"
 _QUOTA: Final = "requests."
+_SLASH: Final = "/"
 _MIDDLE: Final = "-extended-resources-"
 _DIGITS: Final = 8
 _LONGEST_NAME: Final = 253
@@ -61,29 +62,46 @@ def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, str]:
     return found
 
 
-def extended_resources(pod: Pod) -> frozenset[str]:
-    """Resources of a pod that devices may serve. Shares of GPUs are none: a device is given as a whole."""
-    shares = any(key in pod.metadata.annotations for key in (names.GPU_FRACTION, names.GPU_MEMORY))
-    return frozenset(
+def qualified_resources(pod: Pod) -> list[str]:
+    """Resources of a pod whose names have a domain: only those can be extended ones."""
+    return [
         name
         for container in (*pod.spec.init_containers, *pod.spec.containers)
         for name in container.resources.requests
-        if _may_be_served(name) and _amount(container, name) and not (shares and is_gpu(name))
-    )
+        if _SLASH in name
+    ]
 
 
-def class_of(resource: str, explicit: Mapping[str, str]) -> str:
-    """The class of devices that serves a resource, whether it exists or not; "": there is none."""
-    return resource.removeprefix(IMPLICIT) if resource.startswith(IMPLICIT) else explicit.get(resource, "")
+def classes_of(pod: Pod, resources: Iterable[str], explicit: Mapping[str, str]) -> dict[str, str]:
+    """Classes of devices that serve resources of a pod, by resource, whether they exist or not.
+
+    Shares of GPUs have none: a device is given as a whole.
+    """
+    found = {name: one for name in resources if (one := _class_of(name, explicit))}
+    if found and any(key in pod.metadata.annotations for key in (names.GPU_FRACTION, names.GPU_MEMORY)):
+        found = {name: one for name, one in found.items() if not is_gpu(name)}
+    return found
+
+
+def _class_of(resource: str, explicit: Mapping[str, str]) -> str:
+    """The class of devices that serves a resource; "": there is none, or it is no extended resource."""
+    if resource.startswith(IMPLICIT):
+        return resource.removeprefix(IMPLICIT)
+    if _OF_KUBERNETES in resource or resource.startswith(_QUOTA):
+        return ""
+    return explicit.get(resource, "")
 
 
 def extended_claim(pod: Pod, classes: Mapping[str, str]) -> ExtendedClaim | None:
     """The claim for those resources of a pod that have a class; None: it requests none of them."""
     requests: list[DeviceRequest] = []
     mappings: list[RequestMapping] = []
+    served: dict[str, str] = {}
     gpus = 0
     for resource, device_class in sorted(classes.items()):
         found = _Requests(pod, resource, device_class)
+        if found.requests:
+            served[resource] = device_class
         requests.extend(found.requests)
         mappings.extend(found.mappings)
         gpus += found.count if is_gpu(resource) else 0
@@ -99,7 +117,7 @@ def extended_claim(pod: Pod, classes: Mapping[str, str]) -> ExtendedClaim | None
         owner_references=[owner],
     )
     spec = ClaimSpec(DeviceClaim(requests=sorted(requests, key=lambda one: one.name)))
-    return ExtendedClaim(ResourceClaim(metadata=own, spec=spec), tuple(mappings), classes, gpus)
+    return ExtendedClaim(ResourceClaim(metadata=own, spec=spec), tuple(mappings), served, gpus)
 
 
 def claim_name(pod: ObjectMeta) -> str:
@@ -166,13 +184,6 @@ class _Requests:
 
 def _count(request: DeviceRequest) -> int:
     return request.exactly.count if request.exactly is not None else 0
-
-
-def _may_be_served(resource: str) -> bool:
-    """Whether a resource is an extended one."""
-    if resource.startswith(IMPLICIT):
-        return True
-    return "/" in resource and _OF_KUBERNETES not in resource and not resource.startswith(_QUOTA)
 
 
 def _amount(container: Container, resource: str) -> int:

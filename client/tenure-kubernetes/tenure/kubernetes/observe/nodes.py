@@ -9,13 +9,13 @@ some node offers are sent.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.constraints.affinity import EFFECTS
 from tenure.kubernetes.constraints.other_pods import ForeignPods
-from tenure.kubernetes.devices.device_sets import CLAIMED_GPUS, GPUS
+from tenure.kubernetes.devices.node_devices import NodeDevices
 from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, unexpected
 from tenure.kubernetes.objects import names
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
@@ -91,13 +91,12 @@ class NodeRows:
         cache: ObjectCache[NodeObject],
         config: SnapshotScope,
         attach_limits: AttachLimits,
-        claimable: Callable[[str], Mapping[str, int]],
+        devices: NodeDevices,
         warnings: WarningCollector,
         set_aside: SetAsideTable,
         limits: SenderLimits,
     ) -> None:
-        """`claimable`: devices of a node that resource claims can use, by set."""
-        self._attach_limits, self._claimable = attach_limits, claimable
+        self._attach_limits, self._devices = attach_limits, devices
         self._cache, self._config = cache, config
         self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
         self.table: RowTable[pb.Node] = RowTable()
@@ -133,9 +132,16 @@ class NodeRows:
         concerned |= self._attach_limits.take_changes()
         for name in concerned:
             node = self._find(name)
-            of_volumes = self._attach_limits.offer(name)
-            self.offered.put(name, (*node.status.allocatable, *of_volumes) if node else ())
+            self._devices.put(name, node.status.allocatable if node else {})
+        self.offer(concerned)
         return concerned
+
+    def offer(self, concerned: Iterable[str]) -> None:
+        """Update the resources that nodes offer, which depend on their devices."""
+        for name in concerned:
+            node = self._find(name)
+            more = (*self._attach_limits.offer(name), *self._devices.amounts(name))
+            self.offered.put(name, (*node.status.allocatable, *more) if node else ())
 
     def read(self, name: str, foreign: ForeignPods) -> None:
         """Update the row of a node. `foreign` are the pods without a row."""
@@ -161,12 +167,11 @@ class NodeRows:
         """
         row = pb.Node()
         try:
-            of_volumes = self._attach_limits.offer(node.metadata.name)
-            row = node_row(node, of_volumes, foreign.on(node.metadata.name), self.offered, warnings)
+            name = node.metadata.name
+            more = {**self._attach_limits.offer(name), **self._devices.amounts(name)}
+            row = node_row(node, more, foreign.on(node.metadata.name), self.offered, warnings)
             row.other_pods.extend(foreign.rows(node.metadata.name))
-            row.devices.update(self._claimable(node.metadata.name))
-            if GPUS in row.devices:
-                row.labels[CLAIMED_GPUS] = "true"
+            self._devices.add_to(row)
             problem = self._limits.problem(row)
         except Exception as error:  # an object with invalid values must not stop the others
             problem = unexpected(error)
@@ -188,14 +193,17 @@ _MOST: Final = MAX_REQUEST - 1
 
 def node_row(
     node: NodeObject,
-    of_volumes: Amounts,
+    more: Amounts,
     foreign_usage: Iterable[Amounts],
     offered: OfferedResources,
     warnings: list[str],
 ) -> pb.Node:
-    """The row of a node. `of_volumes`: volumes it attaches. `foreign_usage`: that of pods without a row."""
+    """The row of a node. `more`: volumes it attaches, and what its devices serve.
+
+    `foreign_usage` is that of pods without a row.
+    """
     labels = node.metadata.labels
-    amounts = {**read_amounts(node.status.allocatable, warnings), **of_volumes}
+    amounts = {**read_amounts(node.status.allocatable, warnings), **more}
     allocatable = subtract(_merge_offered(amounts, offered, warnings), foreign_usage)
     return pb.Node(
         name=node.metadata.name,

@@ -83,9 +83,7 @@ class SnapshotBuilder:
         self.volumes, self.claims = PodVolumes(caches), PodClaims(caches, config.scheduler_name)
         self._budgets = DisruptionBudgetRows(caches, config.has_budgets)
         of_objects = (self.warnings, self.set_aside, limits)
-        self._nodes = NodeRows(
-            *(caches.nodes, config, self.volumes.limits, self.claims.sets.offered), *of_objects
-        )
+        self._nodes = NodeRows(*(caches.nodes, config, self.volumes.limits, self.claims.nodes), *of_objects)
         self._groups.has_node = lambda name: name in self._nodes.managed
         self._workloads = WorkloadRows(
             *(self._groups, self._members, self._nodes.offered, *of_objects),
@@ -220,6 +218,7 @@ class SnapshotBuilder:
         of_claims = self.claims.take_changes(self._nodes.managed, seconds)
         if of_claims.all_nodes:
             nodes.update(self._nodes.uids)
+            self._nodes.offer(self._nodes.uids)
         if of_claims.all_gpu_pods:
             pods |= self._members.with_gpus()
         groups |= self._members.groups_of(of_claims.pods)
