@@ -62,12 +62,12 @@ class DeviceDriver:
         """Delete the devices of a node."""
         self._story.transport.delete(f"{_API}/resourceslices/{self._story.full(node)}")
 
-    def device_class(self, name: str = "", selector: str = "") -> None:
-        """Create a class of the devices of this driver; the usual one has its name."""
+    def device_class(self, name: str = "", selector: str = "", **more: Any) -> None:
+        """Create a class of the devices of this driver; the usual one has its name. `more`: other fields."""
         terms = [f"device.driver == '{self.name}'"]
         if selector:
             terms.append(f"device.attributes['{self.name}'].{selector}")
-        spec = {"selectors": [{"cel": {"expression": term}} for term in terms]}
+        spec = {"selectors": [{"cel": {"expression": term}} for term in terms], **more}
         self._story.make(f"{_API}/deviceclasses", {"metadata": {"name": name or self.name}, "spec": spec})
 
     def claim(self, name: str, *requests: dict[str, Any], **more: Any) -> None:
@@ -82,6 +82,13 @@ class DeviceDriver:
         self._story.transport.post(f"{self._base}/resourceclaimtemplates", body)
         return {"name": name, "resourceClaimTemplateName": name}
 
+    def claims(self) -> list[dict[str, Any]]:
+        """Read all claims of the story."""
+        found: list[dict[str, Any]] = json.loads(self._story.transport.get(f"{self._base}/resourceclaims"))[
+            "items"
+        ]
+        return found
+
     def read(self, name: str) -> dict[str, Any]:
         """Read a claim."""
         found: dict[str, Any] = json.loads(self._story.transport.get(f"{self._base}/resourceclaims/{name}"))
@@ -89,8 +96,7 @@ class DeviceDriver:
 
     def given(self) -> list[tuple[str, str]]:
         """Pool and name of all devices that claims of the story have."""
-        claims = json.loads(self._story.transport.get(f"{self._base}/resourceclaims"))["items"]
-        allocations = (claim.get("status", {}).get("allocation", {}) for claim in claims)
+        allocations = (claim.get("status", {}).get("allocation", {}) for claim in self.claims())
         return [
             (one["pool"], one["device"])
             for allocation in allocations
