@@ -151,9 +151,9 @@ def test_the_test_of_the_plugin_page_passes(configuration: Path) -> None:
 
 COMPANIONS = {
     *("guard_cache_key", "may_expire", "concerns", "placement_kind"),
-    *("node_state", "request_index", "least", "rank"),
+    *("node_state", "request_index", "least", "rank", "limits_victims"),
 }
-"""Optional methods of extension points."""
+"""Methods of extension points beside those of chains."""
 
 
 @pytest.mark.interpreted
