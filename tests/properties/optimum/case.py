@@ -24,8 +24,8 @@ class Figures(NamedTuple):
     gpus_of_fewest_pods: int
     fewest_gpus: int
     dominated: bool
-    dominated_but_ends: bool
-    """Or by a set that ends more pod groups."""
+    ends_no_more: bool
+    """By a set that ends no more pod groups."""
     refuted: str
     remarks: tuple[str, ...]
 
@@ -66,7 +66,7 @@ def figures_of(chosen: Chosen) -> Figures:
         chosen.fewest.measures.gpus,
         chosen.least_gpus.measures.gpus,
         chosen.better is not None,
-        chosen.better_but_ends,
+        chosen.ends_no_more,
         chosen.refuted,
         chosen.remarks,
     )

@@ -43,9 +43,9 @@ class Chosen(NamedTuple):
     least_gpus: ChosenSet
     """With the fewest GPUs, then pods."""
     better: ChosenSet | None
-    """No worse in any measure, and better in one."""
-    better_but_ends: bool
-    """Whether there is such a set if it may end more pod groups."""
+    """No worse in any measure, and better in one; it may end more pod groups."""
+    ends_no_more: bool
+    """Whether there is such a set that ends no more pod groups."""
     refuted: str
     """What the decision claims and is wrong; empty: nothing."""
     remarks: tuple[str, ...]
@@ -155,10 +155,10 @@ class _Comparison:
     def chosen(self) -> Chosen:
         """The decision with what was found beside it."""
         fewest, least_gpus = self._least("pods", "gpus"), self._least("gpus", "pods")
-        better = self._better()
-        is_better_but_ends = better is not None or self._better(frozenset({"ended"})) is not None
+        better = self._better(frozenset({"ended"}))
+        ends_no_more = better is not None and self._better() is not None
         refuted, remarks = self._refuted(), tuple(self._remarks)
-        return Chosen(self._taken, fewest, least_gpus, better, is_better_but_ends, refuted, remarks)
+        return Chosen(self._taken, fewest, least_gpus, better, ends_no_more, refuted, remarks)
 
     def _least(self, measure: str, second: str) -> ChosenSet:
         """The certified least set in these measures, or the decision's own."""

@@ -236,7 +236,7 @@ def test_sets_by_need_start_a_gang_where_no_set_in_order_does_r14_22(seed: int) 
 
 @pytest.mark.parametrize(("seed", "most"), [(302117, 8), (301665, 21)])
 def test_sets_by_need_are_fair_to_the_queues_that_yield_r14_18(seed: int, most: int) -> None:
-    """Reclaims from several queues, of which each may only lose what it has above its share."""
+    """Each queue loses only what it has above its share."""
     found = choose(ENGINE, gang_snapshot(seed), action_of(seed))
     assert isinstance(found, Chosen)
     assert found.taken.measures.pods <= most

@@ -116,14 +116,6 @@ class Case:
             before = min(before, pods_on_nodes(cluster, tasks))
         return False
 
-    def is_kept(self, cluster: Cluster, pod_group: int) -> bool:
-        """Whether more of its pods run after some cycles, a minute apart, and have not been taken again."""
-        tasks = self.cluster.pod_groups[pod_group].tasks
-        before = pods_on_nodes(cluster, tasks)
-        for _ in range(CYCLES):
-            cluster = apply_decisions(cluster, self.decide(cluster), MINUTE)
-        return pods_on_nodes(cluster, tasks) > before
-
     def settled(self, pod_group: int) -> Cluster:
         """The cluster once this cycle is carried out, with nothing but one pod group to schedule."""
         return settled(self.cluster, self.decision, pod_group)

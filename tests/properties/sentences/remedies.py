@@ -117,7 +117,7 @@ def judge(changes: Changes) -> Callable[[Case, Said], Iterator[str]]:
         first, *smaller = changes(case, said.about, change)
         if not case.runs(first, said.about):
             yield f"{said.text} It does not run"
-        if any(case.is_placed(each, said.about) and case.is_kept(each, said.about) for each in smaller):
+        if any(case.is_placed(each, said.about) and case.runs(each, said.about) for each in smaller):
             yield f"{said.text} A smaller change of the kind is enough"
         yield from _effect(case, said, first, effect)
         if change.startswith("raise the") and " quota of " in change:
