@@ -1,6 +1,6 @@
 """Allocates resource claims and reserves them for pods, after volumes are bound and before the pods are.
 
-Claims for extended resources are created before, and their pods are told of them after that.
+A claim for extended resources is created first. Once it has its devices, the status of its pod names it.
 
 A reservation of an allocated claim is one entry of `status.reservedFor`, added by its key. The API server
 refuses it if the claim is no longer allocated. It stays if the pod is not bound, and counts as one of the 256
@@ -9,12 +9,12 @@ pods of the claim; the controller of resource claims removes it with the pod.
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from tenure.integration.applier import CallPool
 from tenure.integration.ports import ApplyResult, BindingPreparer, precondition_failed
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import STRATEGIC_PATCH, LeaderTransport
+from tenure.kubernetes.apply.claim_writes import claim_path
 from tenure.kubernetes.apply.device_allocator import DeviceAllocator, NoDevices, PlannedAllocation
 from tenure.kubernetes.apply.extended_claims import ExtendedClaimWriter
 from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
@@ -133,8 +133,7 @@ class ClaimReserver:
 
     def _reserve(self, one: _Reservation) -> ApplyResult | None:
         """Reserve a claim; None: it is reserved."""
-        namespace, name = quote(one.claim.namespace, safe=""), quote(one.claim.name, safe="")
-        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}/status"
+        path = f"{claim_path(one.claim)}/status"
         consumer = {"resource": "pods", "name": one.pod.name, "uid": one.pod.uid}
         patch: dict[str, Any] = {
             "metadata": {"uid": one.claim.uid},

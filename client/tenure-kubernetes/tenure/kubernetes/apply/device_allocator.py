@@ -20,6 +20,7 @@ from tenure.integration.ports import ApplyResult, LeaseLost, precondition_failed
 from tenure.kubernetes.api.api_errors import ApiError, NotFound
 from tenure.kubernetes.api.transport import MERGE_PATCH, STRATEGIC_PATCH, LeaderTransport
 from tenure.kubernetes.apply.allocation_status import allocation_status
+from tenure.kubernetes.apply.claim_writes import claim_path, delete_claim, free_devices
 from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.allocation import ChosenDevice, DeviceChoice
 from tenure.kubernetes.devices.extended_resources import is_extended_claim
@@ -226,13 +227,13 @@ class DeviceAllocator:
         }
         answers: list[bytes] = []
         try:
-            failed = self._patch(_path(meta), protection, STRATEGIC_PATCH, answers)
+            failed = self._patch(claim_path(meta), protection, STRATEGIC_PATCH, answers)
             if failed is not None:
                 return _AllocationResult(failed, None)
             version = _OBJECT.decode(answers[-1]).metadata.resource_version
             status = allocation_status(one.claim, one.chosen, one.node, one.pods, self._claims.sets)
             body = {"metadata": {"uid": meta.uid, "resourceVersion": version}, "status": status}
-            failed = self._patch(f"{_path(meta)}/status", body, MERGE_PATCH, answers)
+            failed = self._patch(f"{claim_path(meta)}/status", body, MERGE_PATCH, answers)
         except LeaseLost:
             return _AllocationResult(None, None)
         if failed is not None:
@@ -245,20 +246,15 @@ class DeviceAllocator:
     def _free(self, due: tuple[ResourceClaim, str]) -> None:
         """Free the devices of a claim, or make sure that an allocation of this version never arrives."""
         (claim, undecided), meta = due, due[0].metadata
+        if self._claims.allocator_problem():
+            return  # later
         try:
             if undecided:
                 versioned = {"uid": meta.uid, "resourceVersion": undecided}
                 fence = {"metadata": {**versioned, "annotations": {names.DEVICE_ALLOCATOR: None}}}
-                self._patch(_path(meta), fence, MERGE_PATCH, [])
+                self._patch(claim_path(meta), fence, MERGE_PATCH, [])
             elif not any(self._is_on_node(meta.namespace, one) for one in claim.status.reserved_for):
-                versioned = {"uid": meta.uid, "resourceVersion": meta.resource_version}
-                status = {"allocation": None, "reservedFor": None, "devices": None}
-                body = {"metadata": versioned, "status": status}
-                answers: list[bytes] = []
-                failed = self._patch(f"{_path(meta)}/status", body, MERGE_PATCH, answers)
-                if failed is None and is_extended_claim(claim):
-                    freed = _OBJECT.decode(answers[-1]).metadata.resource_version
-                    self._transport.delete(_path(meta), meta.uid, freed)
+                (delete_claim if is_extended_claim(claim) else free_devices)(self._transport, claim)
         except (ApiError, LeaseLost):
             return  # later
 
@@ -277,8 +273,3 @@ class DeviceAllocator:
             return retry(problem)
         query = {"fieldManager": MANAGER}
         return send_once(lambda: answers.append(self._transport.patch(path, body, kind, query)))
-
-
-def _path(meta: ObjectMeta) -> str:
-    namespace, name = quote(meta.namespace, safe=""), quote(meta.name, safe="")
-    return f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"

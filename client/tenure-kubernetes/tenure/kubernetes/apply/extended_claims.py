@@ -14,17 +14,17 @@ from urllib.parse import quote
 import msgspec
 from tenure.integration.applier import CallPool
 from tenure.integration.ports import ApplyResult, precondition_failed, retry
-from tenure.kubernetes.api.api_errors import Conflict, NotFound
+from tenure.kubernetes.api.api_errors import Conflict
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
+from tenure.kubernetes.apply.claim_writes import claims_path, delete_claim
 from tenure.kubernetes.apply.pod_writes import MANAGER, send_once
 from tenure.kubernetes.devices.extended_resources import ExtendedClaim, is_extended_claim
 from tenure.kubernetes.devices.pod_claims import PodClaims
 from tenure.kubernetes.objects.device_claims import ResourceClaim
-from tenure.kubernetes.objects.meta import Object, ObjectMeta
+from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import ExtendedClaimStatus, Pod
 from tenure.v1.decision_pb2 import Decision
 
-_OBJECT: Final = msgspec.json.Decoder(Object)
 _POD: Final = msgspec.json.Decoder(Pod)
 _NOT_KEPT: Final = (
     "the API server does not keep status.extendedResourceClaimStatus of the pod: its feature gate "
@@ -94,11 +94,10 @@ class ExtendedClaimWriter:
         if not one.is_new:
             return send_once(lambda: delete_claim(self._transport, one.claim))
         body = {"metadata": _metadata(meta), "spec": msgspec.to_builtins(one.claim.spec)}
-        path = f"/apis/resource.k8s.io/v1/namespaces/{quote(meta.namespace, safe='')}/resourceclaims"
 
         def create() -> None:
             try:
-                self._transport.post(path, body)
+                self._transport.post(claims_path(meta.namespace), body)
             except Conflict:
                 return  # it exists, and will be observed
 
@@ -134,27 +133,6 @@ def is_own(claim: ResourceClaim, wanted: ObjectMeta) -> bool:
     uids = {owner.uid for owner in wanted.owner_references}
     owner = claim.metadata.owner()
     return is_extended_claim(claim) and owner is not None and owner.uid in uids
-
-
-def delete_claim(transport: LeaderTransport, claim: ResourceClaim) -> None:
-    """Free the devices of a claim, and delete it, if it is as observed. Raises ApiError and LeaseLost.
-
-    A request that arrives late deletes no claim that has devices again.
-    """
-    meta = claim.metadata
-    namespace, name = quote(meta.namespace, safe=""), quote(meta.name, safe="")
-    path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
-    version = meta.resource_version
-    try:
-        if claim.status.allocation is not None:
-            versioned = {"uid": meta.uid, "resourceVersion": meta.resource_version}
-            status: dict[str, Any] = {"allocation": None, "reservedFor": None, "devices": None}
-            body = {"metadata": versioned, "status": status}
-            freed = transport.patch(f"{path}/status", body, MERGE_PATCH, {"fieldManager": MANAGER})
-            version = _OBJECT.decode(freed).metadata.resource_version
-        transport.delete(path, meta.uid, version)
-    except NotFound:
-        return  # its pod is gone, and with it the claim
 
 
 def _metadata(meta: ObjectMeta) -> dict[str, Any]:
