@@ -23,7 +23,6 @@ class VictimMeasure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VICTIM_MEASURE_GPUS: _ClassVar[VictimMeasure]
     VICTIM_MEASURE_GPU_HOURS: _ClassVar[VictimMeasure]
     VICTIM_MEASURE_ENDED_PODS: _ClassVar[VictimMeasure]
-    VICTIM_MEASURE_GPU_TIME: _ClassVar[VictimMeasure]
     VICTIM_MEASURE_OTHER_QUEUES: _ClassVar[VictimMeasure]
     VICTIM_MEASURE_NAMES: _ClassVar[VictimMeasure]
 
@@ -162,7 +161,6 @@ VICTIM_MEASURE_PODS: VictimMeasure
 VICTIM_MEASURE_GPUS: VictimMeasure
 VICTIM_MEASURE_GPU_HOURS: VictimMeasure
 VICTIM_MEASURE_ENDED_PODS: VictimMeasure
-VICTIM_MEASURE_GPU_TIME: VictimMeasure
 VICTIM_MEASURE_OTHER_QUEUES: VictimMeasure
 VICTIM_MEASURE_NAMES: VictimMeasure
 MINIMALITY_UNSPECIFIED: Minimality

@@ -86,22 +86,22 @@ def two_nodes_of_gangs() -> ClusterBuilder:
     return builder.pending("urgent", queue="q", priority=90, count=2, gpus=1)
 
 
-def gang_or_surplus(surplus_ago: str) -> ClusterBuilder:
+def gang_or_surplus(surplus_ago: str, gang_name: str = "gang") -> ClusterBuilder:
     """A gang of two that started last, or two pods beyond a minimum that run since then."""
     builder = ClusterBuilder().node("n1", gpus=5).queue("q", quota=5)
     builder.running("elastic", queue="q", node="n1", gpus=1, count=3, min_member=1, started_ago=surplus_ago)
-    builder.running("gang", queue="q", node="n1", gpus=1, count=2, min_member=2, started_ago="10m")
+    builder.running(gang_name, queue="q", node="n1", gpus=1, count=2, min_member=2, started_ago="10m")
     return builder.pending("urgent", queue="q", priority=90, gpus=2)
 
 
+def equal_surplus() -> ClusterBuilder:
+    """The gang ran for as much GPU time, and comes first by name."""
+    return gang_or_surplus("10m", "a-gang")
+
+
 def surplus_of_minutes() -> ClusterBuilder:
-    """Less than a GPU hour in either set."""
+    """Less than a GPU hour in either set, in the gang half as much."""
     return gang_or_surplus("20m")
-
-
-def surplus_of_hours() -> ClusterBuilder:
-    """Six GPU hours in the two pods."""
-    return gang_or_surplus("3h")
 
 
 CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[str]]]] = {
@@ -115,17 +115,17 @@ CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[
         ["gang-0", "gang-1"],
         ["single-n1-0", "single-n2-0"],
     ),
-    "surplus of no more GPU hours": (
+    "GPU time before a minimum": (
         surplus_of_minutes,
         "preempt",
         ["elastic-1", "elastic-2"],
-        ["elastic-1", "elastic-2"],
+        ["gang-0", "gang-1"],
     ),
-    "GPU hours before a minimum": (
-        surplus_of_hours,
+    "surplus of no more GPU time": (
+        equal_surplus,
         "preempt",
         ["elastic-1", "elastic-2"],
-        ["gang-0", "gang-1"],
+        ["elastic-1", "elastic-2"],
     ),
 }
 

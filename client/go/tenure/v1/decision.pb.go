@@ -43,28 +43,25 @@ const (
 	VictimMeasure_VICTIM_MEASURE_GPU_HOURS VictimMeasure = 6
 	// Number of pods of pod groups that are left without their minimum.
 	VictimMeasure_VICTIM_MEASURE_ENDED_PODS VictimMeasure = 7
-	// GPU time since the last starts of their pod groups.
-	VictimMeasure_VICTIM_MEASURE_GPU_TIME VictimMeasure = 8
 	// Pods that queues lose beyond those that the first set in victim order takes of them.
-	VictimMeasure_VICTIM_MEASURE_OTHER_QUEUES VictimMeasure = 9
+	VictimMeasure_VICTIM_MEASURE_OTHER_QUEUES VictimMeasure = 8
 	// Uids.
-	VictimMeasure_VICTIM_MEASURE_NAMES VictimMeasure = 10
+	VictimMeasure_VICTIM_MEASURE_NAMES VictimMeasure = 9
 )
 
 // Enum value maps for VictimMeasure.
 var (
 	VictimMeasure_name = map[int32]string{
-		0:  "VICTIM_MEASURE_UNSPECIFIED",
-		1:  "VICTIM_MEASURE_PRIORITY",
-		2:  "VICTIM_MEASURE_QUEUES_BELOW_QUOTA",
-		3:  "VICTIM_MEASURE_COST",
-		4:  "VICTIM_MEASURE_PODS",
-		5:  "VICTIM_MEASURE_GPUS",
-		6:  "VICTIM_MEASURE_GPU_HOURS",
-		7:  "VICTIM_MEASURE_ENDED_PODS",
-		8:  "VICTIM_MEASURE_GPU_TIME",
-		9:  "VICTIM_MEASURE_OTHER_QUEUES",
-		10: "VICTIM_MEASURE_NAMES",
+		0: "VICTIM_MEASURE_UNSPECIFIED",
+		1: "VICTIM_MEASURE_PRIORITY",
+		2: "VICTIM_MEASURE_QUEUES_BELOW_QUOTA",
+		3: "VICTIM_MEASURE_COST",
+		4: "VICTIM_MEASURE_PODS",
+		5: "VICTIM_MEASURE_GPUS",
+		6: "VICTIM_MEASURE_GPU_HOURS",
+		7: "VICTIM_MEASURE_ENDED_PODS",
+		8: "VICTIM_MEASURE_OTHER_QUEUES",
+		9: "VICTIM_MEASURE_NAMES",
 	}
 	VictimMeasure_value = map[string]int32{
 		"VICTIM_MEASURE_UNSPECIFIED":        0,
@@ -75,9 +72,8 @@ var (
 		"VICTIM_MEASURE_GPUS":               5,
 		"VICTIM_MEASURE_GPU_HOURS":          6,
 		"VICTIM_MEASURE_ENDED_PODS":         7,
-		"VICTIM_MEASURE_GPU_TIME":           8,
-		"VICTIM_MEASURE_OTHER_QUEUES":       9,
-		"VICTIM_MEASURE_NAMES":              10,
+		"VICTIM_MEASURE_OTHER_QUEUES":       8,
+		"VICTIM_MEASURE_NAMES":              9,
 	}
 )
 
@@ -3370,7 +3366,7 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\rreplaced_pods\x18\x05 \x03(\v2\x16.tenure.v1.ReplacedPodR\freplacedPods\"/\n" +
 	"\vReplacedPod\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by*\xd3\x02\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by*\xb6\x02\n" +
 	"\rVictimMeasure\x12\x1e\n" +
 	"\x1aVICTIM_MEASURE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17VICTIM_MEASURE_PRIORITY\x10\x01\x12%\n" +
@@ -3379,11 +3375,9 @@ const file_tenure_v1_decision_proto_rawDesc = "" +
 	"\x13VICTIM_MEASURE_PODS\x10\x04\x12\x17\n" +
 	"\x13VICTIM_MEASURE_GPUS\x10\x05\x12\x1c\n" +
 	"\x18VICTIM_MEASURE_GPU_HOURS\x10\x06\x12\x1d\n" +
-	"\x19VICTIM_MEASURE_ENDED_PODS\x10\a\x12\x1b\n" +
-	"\x17VICTIM_MEASURE_GPU_TIME\x10\b\x12\x1f\n" +
-	"\x1bVICTIM_MEASURE_OTHER_QUEUES\x10\t\x12\x18\n" +
-	"\x14VICTIM_MEASURE_NAMES\x10\n" +
-	"*\x89\x01\n" +
+	"\x19VICTIM_MEASURE_ENDED_PODS\x10\a\x12\x1f\n" +
+	"\x1bVICTIM_MEASURE_OTHER_QUEUES\x10\b\x12\x18\n" +
+	"\x14VICTIM_MEASURE_NAMES\x10\t*\x89\x01\n" +
 	"\n" +
 	"Minimality\x12\x1a\n" +
 	"\x16MINIMALITY_UNSPECIFIED\x10\x00\x12\x15\n" +

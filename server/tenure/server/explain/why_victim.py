@@ -227,7 +227,6 @@ _LOST_BY: Final = {
     VictimMeasure.GPUS: "its pods hold more GPUs",
     VictimMeasure.GPU_HOURS: "its pods ran for more GPU hours",
     VictimMeasure.ENDED_PODS: "more pods of it are of pod groups that would be left without their minimum",
-    VictimMeasure.GPU_TIME: "its pods ran for more GPU time",
     VictimMeasure.OTHER_QUEUES: "it takes more pods of queues that come later in victim order",
     VictimMeasure.NAMES: "it is equal, and comes later by uid",
 }

@@ -85,9 +85,8 @@ class VictimMeasure(IntEnum):
     GPUS = 5
     GPU_HOURS = 6
     ENDED_PODS = 7
-    GPU_TIME = 8
-    OTHER_QUEUES = 9
-    NAMES = 10
+    OTHER_QUEUES = 8
+    NAMES = 9
 
 
 class OtherSet(NamedTuple):

@@ -23,10 +23,12 @@ from tenure.solver.search.solver import Solver
 from tenure.solver.search.victim_sets.by_need import MAX_BATCHES, ByNeed, is_by_need
 from tenure.solver.search.victim_sets.costs import VictimCosts
 from tenure.solver.search.victim_sets.fill_back import FillBack
-from tenure.solver.search.victim_sets.harm import GPU_HOUR, Harm, Harms, deciding_measure
+from tenure.solver.search.victim_sets.harm import Harm, Harms, deciding_measure
 from tenure.solver.search.victim_sets.least_harm import HarmBounds
 from tenure.solver.search.victim_sets.solutions import redo
 
+GPU_HOUR: Final = 3_600_000
+"""In thousandths of a GPU-second."""
 MAX_TRIALS: Final = 64
 """Simulations of other scenarios for each solution."""
 
@@ -178,7 +180,7 @@ class Alternatives:
             return False
         if (harm.pods, harm.gpu_milli) != self._bounds.of(state):
             return False
-        return harm.hours <= self._bounds.least_lost(harm.gpu_milli) // GPU_HOUR
+        return harm.lost // GPU_HOUR <= self._bounds.least_lost(harm.gpu_milli) // GPU_HOUR
 
     def _sets_by_need(
         self,

@@ -14,6 +14,7 @@ from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.search import NEVER, Budget
 from tenure.solver.search.search_result import SearchState
+from tenure.solver.search.victim_sets.chosen_batches import ChosenBatches
 from tenure.solver.search.victim_sets.harm import Harm, Harms
 from tenure.solver.search.victim_sets.joint_limits import Numbers
 from tenure.solver.search.victim_sets.need_plan import NeedPlan
@@ -74,15 +75,17 @@ class ByNeed:
         if slots.total >= len(tasks):
             return  # amounts do not tell what is missing
         search = self._state.search
-        plan = NeedPlan(self._session, search, self._sequence, count, self._harms, slots, self._budget)
+        known, budget = self._sequence, self._budget
+        batches = ChosenBatches(self._session, search, known, count, self._harms, slots, budget)
+        plan = NeedPlan(self._session, batches, len(tasks))
         found: dict[Numbers, Harm] = {}
-        for chosen in plan.sets(self._numbers(first, count), len(tasks), least):
-            numbers = plan.completed(chosen)
-            harm = plan.harm(numbers)
-            if harm < least and plan.leaves_whole(numbers):
+        for chosen in plan.sets(self._numbers(first, count), least):
+            numbers = batches.completed(chosen)
+            harm = batches.harm(numbers)
+            if harm < least and batches.leaves_whole(numbers):
                 found[numbers] = harm
         for numbers in sorted(found, key=found.__getitem__):
-            yield tuple([self._sequence.batches[number] for number in numbers])
+            yield tuple([known.batches[number] for number in numbers])
 
     def _numbers(self, batches: Iterable[Batch], count: int) -> Numbers:
         """Numbers of batches in the sequence; none if one of them is not there as it is."""

@@ -13,8 +13,6 @@ from tenure.terms.durations import SECOND
 
 CLASS_SIZE: Final = 900_000
 """Thousandths of a GPU-second of the first class of costs; each later one is twice as wide (R14.15)."""
-GPU_HOUR: Final = 3_600_000
-"""In thousandths of a GPU-second."""
 
 _HIGHEST: Final = 1 << 40
 LOWEST: Final = -_HIGHEST
@@ -39,12 +37,10 @@ class Harm(NamedTuple):
     """That are evicted or moved."""
     gpu_milli: int
     """That they hold, in thousandths."""
-    hours: int
-    """Whole ones of `lost`."""
-    ended: int
-    """Pods that are evicted of pod groups that are left without their minimum."""
     lost: int
     """GPUs in thousandths times seconds since the last start of their pod groups."""
+    ended: int
+    """Pods that are evicted of pod groups that are left without their minimum."""
     beyond_first: int
     """Pods that queues lose beyond those that the search took of them, while others lose less."""
     names: tuple[tuple[int, int], ...]
@@ -65,9 +61,8 @@ WORST: Final = Harm(
     cost_class=_HIGHEST,
     pods=_HIGHEST,
     gpu_milli=_HIGHEST,
-    hours=_HIGHEST,
-    ended=_HIGHEST,
     lost=_HIGHEST,
+    ended=_HIGHEST,
     beyond_first=_HIGHEST,
     names=(),
 )
@@ -128,14 +123,13 @@ class Harms:
             if queue is not None:
                 gone = sum([self.gpu_milli(task) for task in evicted.get(pod_group, ())])
                 lower[queue] = lower.get(queue, 0) + gone
-        below = self._queues_below(lower)
+        below = len(self.queues_below(lower))
         cost_class = (1 + cost // CLASS_SIZE).bit_length() - 1
         if beyond:
             cost_class = max(cost_class, self._least_class)
         names = tuple(sorted([(each, -task) for each, tasks in taken.items() for task in tasks]))
-        hours = lost // GPU_HOUR
         more = sum(beyond.values())
-        return Harm(priority, below, cost_class, pods, gpus, hours, ended, lost, more, names)
+        return Harm(priority, below, cost_class, pods, gpus, lost, ended, more, names)
 
     def _beyond(self, taken: Mapping[int, Sequence[int]]) -> dict[int, int]:
         """Queues that lose more than the search took of them, while another one loses less, or of which it
@@ -176,13 +170,13 @@ class Harms:
                 left[pod_set] -= 1
         return not any(left.values()) or not group.root.is_met(left)
 
-    def _queues_below(self, lost: Mapping[int, int]) -> int:
+    def queues_below(self, lost: Mapping[int, int]) -> list[int]:
         """Queues that lose GPUs below their guarantees if leaf queues lose these, in thousandths."""
         spare, total = dict[int, int](), dict[int, int]()
         for queue, amount in lost.items():
             for each, above in self._spare_of(queue) if amount else ():
                 spare[each], total[each] = above, total.get(each, 0) + amount
-        return sum([amount > max(spare[each], 0) for each, amount in total.items()])
+        return [each for each, amount in total.items() if amount > max(spare[each], 0)]
 
     def _spare_of(self, queue: int) -> Sequence[tuple[int, int]]:
         found = self._spare.get(queue)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.fits import NO_BOUND, count_fits
 from tenure.solver.search.node_order import AllowedNodes, bits
@@ -46,6 +47,14 @@ class Slots:
         if not self.allowed >> node & 1:
             return 0
         return self._count(node, (*self._gone.get(node, ()), *tasks))
+
+    def lacking_gpus(self, node: int) -> int:
+        """GPUs that tasks must leave on a node for one more slot, at least, in thousandths."""
+        ledger, request = self._session.ledger, self._shape.request_vector[GPU]
+        if not request or self._shape.shares_devices:
+            return 0
+        gone = sum([ledger.freed_gpu_milli(task) for task in self._gone.get(node, ())])
+        return (self.on(node) + 1) * request - ledger.node_infos[node].soon()[GPU] - gone
 
     def leave(self, tasks: Iterable[int]) -> None:
         """Let tasks leave."""
