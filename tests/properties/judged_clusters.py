@@ -7,6 +7,7 @@ clusters have pods with all relations to each other, and are played on (`relatio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final
 
 import typer
@@ -55,13 +56,14 @@ _OF_GUARDS: Final[Sequence[Callable[[GuardFacts, CycleResult], Iterator[object]]
 )
 
 
-def judge(seed: int) -> Counter[str]:
+def judge(seed: int, alternatives: int = 0) -> Counter[str]:
     """Decide on the cluster of a seed. Violations are counted by their text.
 
     The pods of two of five clusters have disruption budgets, two of seven profiles have eviction rates, and
-    one of six orders victims by cost and compares sets of them.
+    one of six orders victims by cost and compares sets of them. With `alternatives`, all profiles compare so
+    many sets, and no cluster is played on.
     """
-    if seed % 3 == RELATED:
+    if seed % 3 == RELATED and not alternatives:
         return judge_relations(seed)
     draw = SeededDraw(seed)
     if seed % 3:
@@ -78,6 +80,8 @@ def judge(seed: int) -> Counter[str]:
         profile = replace(profile, options=replace(profile.options, **values))
     if seed % 6 == 5:
         profile = with_costs(profile, SeededDraw(seed))
+    if alternatives:
+        profile = replace(profile, options=replace(profile.options, victim_alternatives=alternatives))
     decision, facts = answer(cluster, profile), GuardFacts.for_pair(cluster, profile)
     problems = [problem for check in _OF_DECISIONS for problem in check(cluster, decision)]
     problems += find_exceeded_budgets(cluster, decision, profile.options)
@@ -104,6 +108,10 @@ def judge(seed: int) -> Counter[str]:
 def main(
     count: Annotated[int, typer.Argument(min=1, help="Number of clusters")] = 100_000,
     first: Annotated[int, typer.Option(help="Seed of the first cluster; the next has the next one")] = 0,
+    alternatives: Annotated[
+        int, typer.Option(min=0, help="Compare so many sets of victims everywhere; 0: as each profile says")
+    ] = 0,
 ) -> Counts:
     """Judge decisions: protected losses, nodes over capacity, partial gangs, broken constraints, budgets."""
-    return report(count_all(judge, range(first, first + count), count, BATCH, "deciding"), count)
+    judged = partial(judge, alternatives=alternatives)
+    return report(count_all(judged, range(first, first + count), count, BATCH, "deciding"), count)

@@ -31,7 +31,7 @@ SLICE_OVER: Final = Rejection(
     ReasonCode.BUDGET_EXHAUSTED, "its queue or the action used up its share of the cycle", source="deadline"
 )
 """Of a pod group that is tried again in a later slice. It is not reported."""
-MAX_CHECKS: Final = 40_000
+MAX_CHECKS: Final = 20_000
 """Looks of an action at batches and nodes to find sets of victims by need (semantics R14.18)."""
 CHECKS_PART: Final = 4
 """Each pod group may use this part of those that are left, so that later ones have some, too."""

@@ -76,7 +76,7 @@ class ByNeed:
             return  # amounts do not tell what is missing
         search = self._state.search
         known, budget = self._sequence, self._budget
-        batches = ChosenBatches(self._session, search, known, count, self._harms, slots, budget)
+        batches = ChosenBatches(self._session, search, known, count, self._harms, slots, budget, least)
         plan = NeedPlan(self._session, batches, len(tasks))
         found: dict[Numbers, Harm] = {}
         for chosen in plan.sets(self._numbers(first, count), least):

@@ -9,7 +9,7 @@ from typing import Final, final
 from tenure.solver.framework.session import Session
 from tenure.solver.search.search import Budget, Search
 from tenure.solver.search.victim_sequence import VictimSequence
-from tenure.solver.search.victim_sets.harm import LOWEST, Harm, Harms
+from tenure.solver.search.victim_sets.harm import LOWEST, WORST, Harm, Harms
 from tenure.solver.search.victim_sets.joint_limits import JointLimits, Numbers
 from tenure.solver.search.victim_sets.necessary_victims import is_coherent
 from tenure.solver.search.victim_sets.slots import Slots
@@ -28,13 +28,13 @@ class ChosenBatches:
         harms: Harms,
         slots: Slots,
         budget: Budget,
+        least: Harm,
     ) -> None:
-        """Of the first `count` batches."""
+        """Of the first `count` batches, for sets of less harm than `least`."""
         self._session = session
         self._harms = harms
         self.limits: Final = JointLimits(session, search, sequence, budget)
         self.sequence: Final = sequence
-        self.count: Final = count
         self.slots: Final = slots
         self.budget: Final = budget
         self.chosen: Final[set[int]] = set()
@@ -52,9 +52,12 @@ class ChosenBatches:
         """By node."""
         self._gains: dict[int, tuple[Numbers, int]] = {}
         """By batch, as long as nothing changes on its nodes."""
-        self.own: list[Harm] = [self.harm((number,)) for number in range(count)]
+        self.own: list[Harm] = [self._alone(number, least) for number in range(count)]
         """Harm of each batch alone."""
-        self.by_harm: Final = sorted(range(count), key=self.own.__getitem__)
+        self.usable: Final = [number for number in range(count) if self._may_do_less(number, least)]
+        """Batches that may be chosen: others do as much harm in any set as one may do."""
+        self._usable: Final = frozenset(self.usable)
+        self.by_harm: Final = sorted(self.usable, key=self.own.__getitem__)
         self.closed: Final = [self.completed((number,)) for number in range(count)]
         """Each batch with those that must go before it."""
         self._below_by: Final = [self._queues_below(number) for number in range(count)]
@@ -68,6 +71,21 @@ class ChosenBatches:
             taken.setdefault(batch.pod_group, []).extend(batch.tasks)
         return self._harms.of(taken, taken)
 
+    def is_usable(self, number: int) -> bool:
+        """Whether a batch may be chosen."""
+        return number in self._usable
+
+    def _rank(self, number: int) -> int:
+        return self._harms.rank(self.sequence.batches[number].pod_group)
+
+    def _alone(self, number: int, least: Harm) -> Harm:
+        return WORST if self._rank(number) > least.priority else self.harm((number,))
+
+    def _may_do_less(self, number: int, least: Harm) -> bool:
+        """Whether a set with a batch may: in one that spares no queue, its priority and cost may be lower."""
+        own = self.own[number]._replace(priority=self._rank(number), cost_class=0, beyond_first=0, names=())
+        return own < least
+
     def sum(self, numbers: Sequence[int]) -> Harm:
         """Harm that batches add, as if that of one did not depend on the others, and without their names."""
         priority, cost, pods, gpus, ended, lost, beyond = self.floor, 0, 0, 0, 0, 0, 0
@@ -80,6 +98,10 @@ class ChosenBatches:
             cost, pods, gpus = max(cost, harm.cost_class), pods + harm.pods, gpus + harm.gpu_milli
             ended, lost, beyond = ended + harm.ended, lost + harm.lost, beyond + harm.beyond_first
         return Harm(priority, len(below), cost, pods, gpus, lost, ended, beyond, ())
+
+    def added(self, number: int) -> Harm:
+        """Harm that a batch adds to that of the chosen ones."""
+        return self.sum((number,))
 
     def leaves_whole(self, numbers: Iterable[int]) -> bool:
         """Whether every subgroup keeps its minimum or no pod without these batches, if it did before."""
@@ -204,7 +226,7 @@ class ChosenBatches:
                 self._gains.pop(other, None)
 
     def _queues_below(self, number: int) -> frozenset[int]:
-        if not self.own[number].below_guarantee:
+        if not self.is_usable(number) or not self.own[number].below_guarantee:
             return frozenset()
         batch = self.sequence.batches[number]
         queue = self._session.cluster.pod_groups[batch.pod_group].queue

@@ -97,7 +97,7 @@ class Harms:
         groups = self._session.cluster.pod_groups
         for pod_group in pod_groups:
             queue = groups[pod_group].queue
-            if queue is not None and self._rank(pod_group) > self._lowest_rank(queue):
+            if queue is not None and self.rank(pod_group) > self._lowest_rank(queue):
                 return False
         return True
 
@@ -112,7 +112,7 @@ class Harms:
             held = sum([self.gpu_milli(task) for task in tasks])
             pods, gpus = pods + len(tasks), gpus + held
             lost += held * self._age(pod_group)
-            rank = self._rank(pod_group)
+            rank = self.rank(pod_group)
             if queue in beyond:
                 rank = max(rank, self._least_priority)
             priority = max(priority, rank)
@@ -199,10 +199,11 @@ class Harms:
         lowest = self._lowest.get(queue)
         if lowest is None:
             first = next(self._victims.candidates(queue), None)
-            lowest = self._lowest[queue] = _HIGHEST if first is None else self._rank(first.pod_group)
+            lowest = self._lowest[queue] = _HIGHEST if first is None else self.rank(first.pod_group)
         return lowest
 
-    def _rank(self, pod_group: int) -> int:
+    def rank(self, pod_group: int) -> int:
+        """Priority of a pod group, by bands (semantics R14.16)."""
         return self._session.chains.priority_band(self._session.cluster.pod_groups[pod_group].facts.priority)
 
     def _age(self, pod_group: int) -> int:

@@ -60,7 +60,7 @@ class NeedPlan:
     def _alone(self, least: Harm) -> Numbers:
         """The batch that alone is enough, at the least harm."""
         best, batches = tuple[int, ...](), self._batches
-        for number in range(batches.count):
+        for number in batches.usable:
             self._session.stop.check()
             numbers = batches.closed[number]
             if batches.own[number] >= least or not batches.budget.has_checks:
@@ -135,7 +135,7 @@ class NeedPlan:
     def _best_by_ratio(self) -> Numbers:
         """The batch that frees most slots for its harm; nothing: none frees any alone."""
         best, most, batches = tuple[int, ...](), (_NO_HARM, 1), self._batches
-        for number in range(batches.count):
+        for number in batches.usable:
             if number in batches.chosen or number in batches.excluded or not batches.budget.has_checks:
                 continue
             added, gain = batches.gain(number)

@@ -34,11 +34,10 @@ class NodeOptions:
         self._batches = batches
         self._options: dict[int, _Option] = {}
         """By node, as long as nothing changes there."""
-        count, slots = batches.count, batches.slots
         self._nodes: Final = [
             node
             for node, on in batches.sequence.nodes.items()
-            if on.numbers[0] < count and slots.allowed >> node & 1
+            if batches.slots.allowed >> node & 1 and any(map(batches.is_usable, on.numbers))
         ]
 
     def least(self, limit: Harm) -> Numbers:
@@ -71,8 +70,8 @@ class NodeOptions:
         batches, version = self._batches, self._batches.version(node)
         slots, best, numbers = batches.slots.on(node), limit, tuple[int, ...]()
         closed = {*batches.chosen, *batches.excluded}
-        on_node = [n for n in batches.sequence.on(node) if n < batches.count and n not in closed]
-        on_node.sort(key=batches.own.__getitem__)
+        on_node = [n for n in batches.sequence.on(node) if batches.is_usable(n) and n not in closed]
+        on_node.sort(key=batches.added)
         few, lacking = on_node[:MAX_ON_NODE], batches.slots.lacking_gpus(node)
         freed = [self._freed(number, node) for number in few]
         for size in range(1, MAX_TOGETHER + 1):
