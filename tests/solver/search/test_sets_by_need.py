@@ -104,6 +104,24 @@ def surplus_of_minutes() -> ClusterBuilder:
     return gang_or_surplus("20m")
 
 
+def shares_or_gang() -> ClusterBuilder:
+    """Two pods that share the only device of a node, or a gang of four that started last."""
+    builder = ClusterBuilder().queue("q", quota=5).node("n1", gpus=1).node("n2", gpus=4)
+    for name in ("a", "b"):
+        builder.running(name, queue="q", node="n1", gpus=0.3, gpu_groups=["n1/gpu-0"], created_ago="9h")
+    builder.running("gang", queue="q", node="n2", gpus=1, count=4, min_member=4, created_ago="1h")
+    return builder.pending("urgent", queue="q", priority=90, gpus=1)
+
+
+def large_behind_small() -> ClusterBuilder:
+    """Five GPUs: of eight pods of one GPU, or of the one with four that started first, and one of them."""
+    builder = ClusterBuilder().queue("q", quota=12).node("n1", gpus=12)
+    for number in range(8):
+        builder.running(f"small{number}", queue="q", node="n1", gpus=1, created_ago=f"{number + 1}h")
+    builder.running("large", queue="q", node="n1", gpus=4, created_ago="90h")
+    return builder.pending("urgent", queue="q", priority=90, gpus=5)
+
+
 CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[str]]]] = {
     "one pod of a GPU for a GPU": (gang_or_pod, "preempt", [f"big-{n}" for n in range(4)], ["small-0"]),
     "the lower priority first": (priority_first, "preempt", ["low-a-0", "low-b-0"], ["low-a-0", "low-b-0"]),
@@ -114,6 +132,18 @@ CASES: Final[dict[str, tuple[Callable[[], ClusterBuilder], str, list[str], list[
         "preempt",
         ["gang-0", "gang-1"],
         ["single-n1-0", "single-n2-0"],
+    ),
+    "all pods that share a device": (
+        shares_or_gang,
+        "preempt",
+        [f"gang-{n}" for n in range(4)],
+        ["a-0", "b-0"],
+    ),
+    "a large pod that comes after small ones": (
+        large_behind_small,
+        "preempt",
+        [f"small{n}-0" for n in range(5)],
+        ["large-0", "small0-0"],
     ),
     "GPU time before a minimum": (
         surplus_of_minutes,
@@ -180,6 +210,29 @@ def test_what_one_queue_writes_does_not_make_another_one_yield_r14_8(shield: dic
             builder.running(f"near-{number}", queue="near", node="n", gpus=1, started_ago="1h")
         decision = _decide(builder.pending("new", queue="mine", gpus=1), "reclaim", "evictioncost")
         assert [victim[:3] for victim in _victims(builder, decision)] == ["far"]
+
+
+def test_a_search_leaves_looks_to_the_next_ones_r14_18() -> None:
+    """A job that takes gangs on thousands of nodes, then one that takes a gang or a single pod."""
+    nodes, gangs = 4_096, 128
+    builder, size = ClusterBuilder().queue("q", quota=10 * nodes), 8 * nodes // gangs
+    for node in range(nodes):
+        builder.node(f"n{node}", gpus=8)
+    for gang in range(gangs):
+        builder.pod_group(f"g{gang}", queue="q", priority=50, min_member=size, created_ago=f"{gang + 1}h")
+        for pod in range(size):
+            builder.running(f"g{gang}", node=f"n{(gang * size + pod) % nodes}", gpus=1)
+    builder.pending("large", queue="q", priority=90, gpus=1, count=5 * size)
+    builder.node("last", gpus=4, labels={"is": "last"})
+    builder.running("single", queue="q", priority=70, node="last", gpus=1, created_ago="9h")
+    builder.running(
+        "gang", queue="q", priority=70, node="last", gpus=1, count=3, min_member=3, created_ago="1h"
+    )
+    builder.pending("small", queue="q", priority=80, gpus=1, node_selector={"is": "last"})
+    decision = _decide(builder, "preempt")
+    assert len(decision.groups[0].evictions) == 5 * size
+    tasks = builder.build().tasks
+    assert [tasks[step.task].facts.uid for step in decision.groups[1].evictions] == ["single-0"]
 
 
 def test_no_other_set_is_looked_for_where_the_first_is_surely_the_least_r14_19() -> None:

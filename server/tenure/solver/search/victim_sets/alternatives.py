@@ -174,7 +174,7 @@ class Alternatives:
                     return
 
     def _is_least(self, state: SearchState, harms: Harms, found: _Solution) -> bool:
-        """Whether no set can do less harm, except by less than a GPU hour that is lost."""
+        """Whether no set can do less harm, except by less than a lost GPU hour or what counts after it."""
         harm = harms.of(found.taken, found.evicted)
         if harm.below_guarantee or harm.cost_class or not harms.are_lowest(found.taken):
             return False

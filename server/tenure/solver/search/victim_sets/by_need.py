@@ -79,8 +79,7 @@ class ByNeed:
         batches = ChosenBatches(self._session, search, known, count, self._harms, slots, budget, least)
         plan = NeedPlan(self._session, batches, len(tasks))
         found: dict[Numbers, Harm] = {}
-        for chosen in plan.sets(self._numbers(first, count), least):
-            numbers = batches.completed(chosen)
+        for numbers in plan.sets(self._numbers(first, count), least):
             harm = batches.harm(numbers)
             if harm < least and batches.leaves_whole(numbers):
                 found[numbers] = harm

@@ -51,7 +51,7 @@ class ChosenBatches:
         self._changes_on: dict[int, int] = {}
         """By node."""
         self._gains: dict[int, tuple[Numbers, int]] = {}
-        """By batch, as long as nothing changes on its nodes."""
+        """By batch, as long as nothing changes on nodes of its pod group."""
         self.own: list[Harm] = [self._alone(number, least) for number in range(count)]
         """Harm of each batch alone."""
         self.usable: Final = [number for number in range(count) if self._may_do_less(number, least)]
@@ -220,9 +220,12 @@ class ChosenBatches:
             for other in sequence.of(sequence.batches[number].pod_group)
             for task in sequence.batches[other].tasks
         ]
+        changed = dict[int, None]()
         for node in dict.fromkeys([placements[task].node for task in tasks]):
             self._changes_on[node] = self._changes_on.get(node, 0) + 1
-            for other in sequence.on(node):
+            changed.update(dict.fromkeys([sequence.batches[other].pod_group for other in sequence.on(node)]))
+        for pod_group in changed:
+            for other in sequence.of(pod_group):  # what must go before it may be on one of these nodes
                 self._gains.pop(other, None)
 
     def _queues_below(self, number: int) -> frozenset[int]:

@@ -45,9 +45,12 @@ class NeedPlan:
         found: dict[Numbers, Harm] = {}
         for filled in self._filled(first, least):
             if filled and filled not in found:
-                yield filled
+                if batches.limits.permit(filled):
+                    yield filled
                 found[filled] = batches.harm(filled)
         for filled in sorted(found, key=found.__getitem__) if self._missing > 1 else ():
+            if not batches.budget.has_checks:
+                return
             batches.set_floor(found[filled].priority)
             batches.become(filled)
             swapped = self._improved(filled)
@@ -97,12 +100,27 @@ class NeedPlan:
     def _fill_up(self, start: Numbers, least: Harm, by_ratio: bool = False) -> Numbers:
         """Batches with others that give enough slots, without needless ones; nothing: none are enough."""
         batches = self._batches
+        if not batches.budget.has_checks:
+            return ()
         batches.take(start)
         if self._fill(least, by_ratio):
             batches.leave_out(self._missing)
         self._last = frozenset(batches.chosen)
-        found = tuple(sorted(batches.chosen)) if batches.slots.total >= self._missing else ()
+        found = self._whole()
         batches.become(())
+        return found
+
+    def _whole(self) -> Numbers:
+        """The chosen batches with those that must go before them; nothing: these are not enough."""
+        batches = self._batches
+        return batches.completed(batches.chosen) if batches.slots.total >= self._missing else ()
+
+    def _less(self, least: Harm) -> Numbers:
+        """The chosen batches, completed, if they are enough, permitted, and do less harm; else nothing."""
+        found, batches = self._whole(), self._batches
+        if not found or batches.harm(found) >= least or not batches.limits.permit(found):
+            return ()
+        batches.become(found)
         return found
 
     def _fill(self, least: Harm, by_ratio: bool = False) -> bool:
@@ -169,8 +187,8 @@ class NeedPlan:
             if self._replace(left_out) or self._fill(least):
                 batches.leave_out(self._missing)
             batches.include(left_out)
-            if batches.slots.total >= self._missing and batches.harm(batches.chosen) < least:
-                return tuple(sorted(batches.chosen))
+            if found := self._less(least):
+                return found
             batches.become(best)
         return ()
 
@@ -178,18 +196,16 @@ class NeedPlan:
         """Batches of a set that are given up together: one, those of a pod group or node, or two."""
         (one, two), sequence = MAX_SWAPPED, self._batches.sequence
         placements = self._session.ledger.placements
-        if 1 < len(best) <= one:
-            yield from combinations(best, 1)
         of_group, on_node = dict[int, list[int]](), dict[int, list[int]]()
         for number in best:
             batch = sequence.batches[number]
             of_group.setdefault(batch.pod_group, []).append(number)
             for node in dict.fromkeys([placements[task].node for task in batch.tasks]):
                 on_node.setdefault(node, []).append(number)
-        alike = [tuple(numbers) for numbers in (*of_group.values(), *on_node.values())]
-        yield from dict.fromkeys([numbers for numbers in alike if 1 < len(numbers) < len(best)])
-        if 2 < len(best) <= two:
-            yield from combinations(best, 2)
+        each = combinations(best, 1 if len(best) <= one else 0)
+        pairs = combinations(best, 2 if len(best) <= two else 0)
+        alike = [tuple(numbers) for numbers in (*of_group.values(), *on_node.values()) if len(numbers) > 1]
+        yield from dict.fromkeys([some for some in (*each, *alike, *pairs) if 0 < len(some) < len(best)])
 
     def _replace(self, left_out: Numbers) -> bool:
         """Choose a batch, with those before it, that is enough at less harm than these."""
@@ -222,8 +238,8 @@ class NeedPlan:
                 continue
             batches.take(added)
             batches.leave_out(self._missing)
-            if batches.harm(batches.chosen) < least and batches.limits.permit(batches.chosen):
-                return tuple(sorted(batches.chosen))
+            if found := self._less(least):
+                return found
             batches.become(best)
         return ()
 

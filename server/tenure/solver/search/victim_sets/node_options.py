@@ -11,7 +11,7 @@ from tenure.solver.search.victim_sets.joint_limits import Numbers
 MAX_TOGETHER: Final = 4
 """Batches that are combined for one more task on a node; where these are not enough, those of least harm."""
 MAX_ON_NODE: Final = 8
-"""Batches of a node that are combined: those that do the least harm."""
+"""Batches of a node that are combined: half of them do the least harm, the others free the most GPUs."""
 
 
 class _Option(NamedTuple):
@@ -20,7 +20,7 @@ class _Option(NamedTuple):
     harm: Harm
     numbers: Numbers
     is_best: bool
-    """Whether no other batches do that at less harm; else none do at less harm than this."""
+    """Whether it is what was found; else nothing was, below this harm or with the looks that were left."""
     version: tuple[int, int]
     """Of the node, when they were found."""
 
@@ -47,6 +47,8 @@ class NodeOptions:
             limit = with_swapped_measures(limit)
         for node in self._nodes:
             self._session.stop.check()
+            if not self._batches.budget.has_checks:
+                break
             option = self._options.get(node)
             if option is None or not self._holds(option, node, limit):
                 option = self._options[node] = self._find(node, limit)
@@ -55,8 +57,8 @@ class NodeOptions:
         return () if best is None else best.numbers
 
     def _holds(self, option: _Option, node: int, limit: Harm) -> bool:
-        """Whether what was found is still the least on a node, or does too much harm; beside more batches
-        than before, it may be permitted no more.
+        """Whether what was found is still the least on a node, or does too much harm. Beside more batches, it
+        may be permitted no more. What fewer ones permit is looked for once its node changes.
         """
         batches = self._batches
         if option.version != batches.version(node):
@@ -72,7 +74,7 @@ class NodeOptions:
         closed = {*batches.chosen, *batches.excluded}
         on_node = [n for n in batches.sequence.on(node) if batches.is_usable(n) and n not in closed]
         on_node.sort(key=batches.added)
-        few, lacking = on_node[:MAX_ON_NODE], batches.slots.lacking_gpus(node)
+        few, lacking = self._few(on_node, node), batches.slots.lacking_gpus(node)
         freed = [self._freed(number, node) for number in few]
         for size in range(1, MAX_TOGETHER + 1):
             if best[:3] <= (batches.floor, 0, 0) and batches.sum(on_node[:size]).pods > best.pods:
@@ -92,6 +94,15 @@ class NodeOptions:
             if many and (harm := batches.sum(many)) < best:
                 best, numbers = harm, many
         return _Option(best, numbers, bool(numbers), version)
+
+    def _few(self, on_node: Sequence[int], node: int) -> Sequence[int]:
+        """The batches of a node that are combined, in their order."""
+        if len(on_node) <= MAX_ON_NODE:
+            return on_node
+        half = MAX_ON_NODE // 2
+        most = sorted(on_node[half:], key=lambda number: -self._freed(number, node))
+        few = {*on_node[:half], *most[: MAX_ON_NODE - half]}
+        return [number for number in on_node if number in few]
 
     def _many(self, node: int, on_node: Sequence[int], slots: int) -> Numbers:
         """Batches that together free a slot on a node, without needless ones; nothing: none do."""

@@ -7,7 +7,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.fits import NO_BOUND, count_fits
-from tenure.solver.search.node_order import AllowedNodes, bits
+from tenure.solver.search.node_order import AllowedNodes, bits, free_gpu_milli
 from tenure.solver.search.search import Budget
 
 
@@ -54,7 +54,7 @@ class Slots:
         if not request or self._shape.shares_devices:
             return 0
         gone = sum([ledger.freed_gpu_milli(task) for task in self._gone.get(node, ())])
-        return (self.on(node) + 1) * request - ledger.node_infos[node].soon()[GPU] - gone
+        return (self.on(node) + 1) * request - free_gpu_milli(ledger, node) - gone
 
     def leave(self, tasks: Iterable[int]) -> None:
         """Let tasks leave."""
