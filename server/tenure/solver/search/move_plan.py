@@ -18,7 +18,7 @@ from tenure.solver.search.search import Budget
 from tenure.solver.search.search_components import SearchComponents
 from tenure.solver.search.search_result import SearchState
 
-MAX_LOOKS: Final = 160_000
+MAX_LOOKS: Final = 320_000
 """At batches, nodes and sets of pods, of one action."""
 MAX_BATCHES: Final = 256
 """Batches whose pods may move, in victim order."""
