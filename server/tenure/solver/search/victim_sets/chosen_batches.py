@@ -54,9 +54,10 @@ class ChosenBatches:
         """By batch, as long as nothing changes on nodes of its pod group."""
         self.own: list[Harm] = [self._alone(number, least) for number in range(count)]
         """Harm of each batch alone."""
-        self.usable: Final = [number for number in range(count) if self._may_do_less(number, least)]
+        self.usable: Final = dict.fromkeys(
+            [number for number in range(count) if self._may_do_less(number, least)]
+        )
         """Batches that may be chosen: others do as much harm in any set as one may do."""
-        self._usable: Final = frozenset(self.usable)
         self.by_harm: Final = sorted(self.usable, key=self.own.__getitem__)
         self.closed: Final = [self.completed((number,)) for number in range(count)]
         """Each batch with those that must go before it."""
@@ -70,10 +71,6 @@ class ChosenBatches:
             batch = self.sequence.batches[number]
             taken.setdefault(batch.pod_group, []).extend(batch.tasks)
         return self._harms.of(taken, taken)
-
-    def is_usable(self, number: int) -> bool:
-        """Whether a batch may be chosen."""
-        return number in self._usable
 
     def _rank(self, number: int) -> int:
         return self._harms.rank(self.sequence.batches[number].pod_group)
@@ -229,7 +226,7 @@ class ChosenBatches:
                 self._gains.pop(other, None)
 
     def _queues_below(self, number: int) -> frozenset[int]:
-        if not self.is_usable(number) or not self.own[number].below_guarantee:
+        if number not in self.usable or not self.own[number].below_guarantee:
             return frozenset()
         batch = self.sequence.batches[number]
         queue = self._session.cluster.pod_groups[batch.pod_group].queue

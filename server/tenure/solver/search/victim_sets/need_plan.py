@@ -15,7 +15,7 @@ from tenure.solver.search.victim_sets.joint_limits import Numbers
 from tenure.solver.search.victim_sets.node_options import NodeOptions
 
 MAX_SWAPPED: Final = (16, 8)
-"""Batches of a set of which one is swapped for others, and of which two are."""
+"""The largest sets in which one batch is swapped for others, and in which two are."""
 _NO_HARM: Final = Harm(LOWEST, 0, 0, 0, 0, 0, 0, 0, ())
 
 

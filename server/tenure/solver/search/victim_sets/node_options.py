@@ -1,6 +1,6 @@
 """Node by node, the batches that free one more slot at the least harm (semantics R14.18)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from tenure.solver.framework.session import Session
@@ -37,7 +37,7 @@ class NodeOptions:
         self._nodes: Final = [
             node
             for node, on in batches.sequence.nodes.items()
-            if batches.slots.allowed >> node & 1 and any(map(batches.is_usable, on.numbers))
+            if batches.slots.allowed >> node & 1 and any(number in batches.usable for number in on.numbers)
         ]
 
     def least(self, limit: Harm) -> Numbers:
@@ -72,14 +72,14 @@ class NodeOptions:
         batches, version = self._batches, self._batches.version(node)
         slots, best, numbers = batches.slots.on(node), limit, tuple[int, ...]()
         closed = {*batches.chosen, *batches.excluded}
-        on_node = [n for n in batches.sequence.on(node) if batches.is_usable(n) and n not in closed]
+        on_node = [n for n in batches.sequence.on(node) if n in batches.usable and n not in closed]
         on_node.sort(key=batches.added)
-        few, lacking = self._few(on_node, node), batches.slots.lacking_gpus(node)
-        freed = [self._freed(number, node) for number in few]
+        freed, lacking = {n: self._freed(n, node) for n in on_node}, batches.slots.lacking_gpus(node)
+        few = _few(freed)
         for size in range(1, MAX_TOGETHER + 1):
             if best[:3] <= (batches.floor, 0, 0) and batches.sum(on_node[:size]).pods > best.pods:
                 break
-            for together in _that_free(few, freed, size, lacking):
+            for together in _that_free(few, [freed[number] for number in few], size, lacking):
                 added = dict.fromkeys([each for number in together for each in batches.closed[number]])
                 fresh = [number for number in added if number not in batches.chosen]
                 if not batches.budget.check():
@@ -94,15 +94,6 @@ class NodeOptions:
             if many and (harm := batches.sum(many)) < best:
                 best, numbers = harm, many
         return _Option(best, numbers, bool(numbers), version)
-
-    def _few(self, on_node: Sequence[int], node: int) -> Sequence[int]:
-        """The batches of a node that are combined, in their order."""
-        if len(on_node) <= MAX_ON_NODE:
-            return on_node
-        half = MAX_ON_NODE // 2
-        most = sorted(on_node[half:], key=lambda number: -self._freed(number, node))
-        few = {*on_node[:half], *most[: MAX_ON_NODE - half]}
-        return [number for number in on_node if number in few]
 
     def _many(self, node: int, on_node: Sequence[int], slots: int) -> Numbers:
         """Batches that together free a slot on a node, without needless ones; nothing: none do."""
@@ -139,6 +130,14 @@ class NodeOptions:
         """Tasks of batches on a node."""
         placements, batches = self._session.ledger.placements, self._batches.sequence.batches
         return [task for n in numbers for task in batches[n].tasks if placements[task].node == node]
+
+
+def _few(freed: Mapping[int, int]) -> list[int]:
+    """The batches that are combined, in their order, of those that free so many GPUs."""
+    numbers, half = list(freed), MAX_ON_NODE // 2
+    most = sorted(numbers[half:], key=lambda number: -freed[number])
+    chosen = {*numbers[:half], *most[: MAX_ON_NODE - half]}
+    return [number for number in numbers if number in chosen]
 
 
 def _that_free(numbers: Sequence[int], freed: Sequence[int], size: int, lacking: int) -> Iterator[Numbers]:
