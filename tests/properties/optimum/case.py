@@ -24,8 +24,6 @@ class Figures(NamedTuple):
     gpus_of_fewest_pods: int
     fewest_gpus: int
     dominated: bool
-    ends_no_more: bool
-    """By a set that ends no more pod groups."""
     refuted: str
     remarks: tuple[str, ...]
 
@@ -66,7 +64,6 @@ def figures_of(chosen: Chosen) -> Figures:
         chosen.fewest.measures.gpus,
         chosen.least_gpus.measures.gpus,
         chosen.better is not None,
-        chosen.ends_no_more,
         chosen.refuted,
         chosen.remarks,
     )

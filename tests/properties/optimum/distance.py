@@ -138,7 +138,6 @@ def _rows(found: dict[str, Summary]) -> list[tuple[str, list[str]]]:
         ("  more than that in", [_share(one.more_gpus, one.decisions) for one in each]),
         ("  in order, and its gap", [f"{one.gpus_in_order:,}, {one.gpus_gap_in_order:,}" for one in each]),
         ("dominated sets", [_share(one.dominated, one.decisions) for one in each]),
-        ("  by sets that end no more pod groups", [_share(one.ends_no_more, one.decisions) for one in each]),
         (
             "pods to optimum: median, p90, p99, max",
             [

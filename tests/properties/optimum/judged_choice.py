@@ -43,9 +43,7 @@ class Chosen(NamedTuple):
     least_gpus: ChosenSet
     """With the fewest GPUs, then pods."""
     better: ChosenSet | None
-    """No worse in any measure, and better in one; it may end more pod groups."""
-    ends_no_more: bool
-    """Whether there is such a set that ends no more pod groups."""
+    """No worse in any measure, and better in one."""
     refuted: str
     """What the decision claims and is wrong; empty: nothing."""
     remarks: tuple[str, ...]
@@ -155,10 +153,9 @@ class _Comparison:
     def chosen(self) -> Chosen:
         """The decision with what was found beside it."""
         fewest, least_gpus = self._least("pods", "gpus"), self._least("gpus", "pods")
-        better = self._better(frozenset({"ended"}))
-        ends_no_more = better is not None and self._better() is not None
+        better = self._better()
         refuted, remarks = self._refuted(), tuple(self._remarks)
-        return Chosen(self._taken, fewest, least_gpus, better, ends_no_more, refuted, remarks)
+        return Chosen(self._taken, fewest, least_gpus, better, refuted, remarks)
 
     def _least(self, measure: str, second: str) -> ChosenSet:
         """The certified least set in these measures, or the decision's own."""
@@ -173,9 +170,9 @@ class _Comparison:
             return self._taken
         return certified
 
-    def _better(self, apart_from: frozenset[str] = frozenset()) -> ChosenSet | None:
+    def _better(self) -> ChosenSet | None:
         known = self._taken.measures
-        found = self._proven(lambda: self._question().better_than(known, apart_from))
+        found = self._proven(lambda: self._question().better_than(known))
         return None if found is None else self._certified(found)
 
     def _refuted(self) -> str:

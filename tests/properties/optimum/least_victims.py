@@ -3,7 +3,6 @@
 Victims leave for good: sets that move a victim to another node are not among those that are compared.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -47,8 +46,6 @@ class Measures(NamedTuple):
     """The highest one of its victims."""
     queues_below: int
     """Queues, at any level, that lose GPUs below their quota for good."""
-    ended: int
-    """Pods of pod groups that are left without their minimum, for good."""
 
 
 class Scope(NamedTuple):
@@ -96,12 +93,11 @@ class LeastVictims:
             self._model.add(self._measured["queues_below"] <= queues_below)
         return self._solved(_FIRST * self._measured[measure] + self._measured[second])
 
-    def better_than(self, known: Measures, apart_from: Set[str] = frozenset()) -> frozenset[str] | None:
-        """Pods of a set that is no worse in any measure and better in one, apart from some; None: there is
-        none. Raises NotProven.
+    def better_than(self, known: Measures) -> frozenset[str] | None:
+        """Pods of a set that is no worse in any measure and better in one; None: there is none. Raises
+        NotProven.
         """
-        values = self._measured
-        limits = {name: limit for name, limit in known._asdict().items() if name not in apart_from}
+        values, limits = self._measured, known._asdict()
         for name, limit in limits.items():
             self._model.add(values[name] <= limit)
         self._model.add(sum(values[name] for name in limits) <= sum(limits.values()) - 1)
@@ -210,16 +206,7 @@ class LeastVictims:
             "gpu_seconds": sum(facts.gpu_seconds(pod) * taken for pod, taken in self._taken.items()),
             "priority": priority,
             "queues_below": self._queues_below(),
-            "ended": sum(len(each.pods) * self._ends(each) for each in self._candidates),
         }
-
-    def _ends(self, candidate: Candidate) -> cp_model.IntVar:
-        ends = self._model.new_bool_var(f"{candidate.uid} ends")
-        least = max(candidate.minimum, 1)
-        self._model.add(self._number(candidate) <= len(candidate.pods) - least).only_enforce_if(
-            ends.negated()
-        )
-        return ends
 
     def _queues_below(self) -> cp_model.LinearExprT:
         number: cp_model.LinearExprT = 0
@@ -240,15 +227,7 @@ def measured(facts: ClusterFacts, pods: frozenset[str], moved: frozenset[str] = 
         sum(facts.gpu_seconds(pod) for pod in pods),
         max((facts.groups[group].priority for group in groups), default=0),
         _queues_below(facts, pods - moved),
-        _ended(facts, pods - moved),
     )
-
-
-def _ended(facts: ClusterFacts, pods: frozenset[str]) -> int:
-    lost = Counter(facts.group_of[pod] for pod in pods)
-    minimums = {uid: facts.groups[uid].min_member for uid in lost}
-    running = {uid: sum(facts.group_of[pod.uid] == uid for pod in facts.running) for uid in lost}
-    return sum(count for uid, count in lost.items() if running[uid] - count < max(minimums[uid], 1))
 
 
 def _queues_below(facts: ClusterFacts, pods: frozenset[str]) -> int:

@@ -39,8 +39,6 @@ class Summary(NamedTuple):
     """Decisions with more pods than the optimum."""
     more_gpus: int
     dominated: int
-    ends_no_more: int
-    """By a set that ends no more pod groups."""
     ratio_median: float
     """Of pods to the optimum, over the decisions."""
     ratio_p90: float
@@ -88,7 +86,6 @@ def summary(cases: Iterable[Case]) -> Summary:
         more_pods=sum(each.pods > each.fewest_pods for each in now),
         more_gpus=sum(each.gpus > each.fewest_gpus for each in now),
         dominated=sum(each.dominated for each in now),
-        ends_no_more=sum(each.ends_no_more for each in now),
         ratio_median=quantile(ratios, 0.5),
         ratio_p90=quantile(ratios, 0.9),
         ratio_p99=quantile(ratios, 0.99),

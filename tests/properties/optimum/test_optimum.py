@@ -185,7 +185,7 @@ def test_fair_shares_of_the_examples_of_the_rulebook() -> None:
 
 def _case(first: int, now: int, best: int, **more: object) -> Case:
     def figures(amount: int) -> Figures:
-        known = Figures(amount, amount, best, best, best, False, False, "", ())
+        known = Figures(amount, amount, best, best, best, False, "", ())
         return known._replace(**more)  # type: ignore[arg-type]
 
     return Case(0, "preempt", figures(now), figures(first), False)
