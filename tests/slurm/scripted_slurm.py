@@ -56,6 +56,7 @@ class ScriptedSlurm(Slurm):
         self.live = LiveJob("7", "7", "PENDING", 0, NOW, ("", "", "", "", "gpu", "", ""), "", "", "", HELD)
         self.text = ""
         self.may_write = True
+        self.has_gate = True
         self.commands: list[str] = []
         """Names of writes, in order."""
         self.after_place: Callable[[], object] = lambda: None
@@ -95,8 +96,8 @@ class ScriptedSlurm(Slurm):
         if list(references):
             self._write_one("start")
             self.before_start()
-            if is_held(self.text):
-                return  # the gate refuses it
+            if is_held(self.text) or not self.has_gate:
+                return  # the gate refuses it; without one, Slurm refuses it
             self.live = self.live._replace(priority=100, reason="None")
 
     def hold(self, jobs: Iterable[LiveJob]) -> None:

@@ -72,6 +72,7 @@ class SlurmCluster:
         self._lua, self._foreign, self._node_timeout = lua, foreign, node_timeout
         self._nodes, self._replaced, self._prepare = nodes, replaced, prepare
         self._kinds = kinds
+        self._script_read_at = 0.0
         path = f"{PACKAGES}/usr/bin:{os.environ.get('PATH', '')}"
         self.environment: Mapping[str, str] = {
             "PATH": path,
@@ -113,6 +114,14 @@ class SlurmCluster:
         """Start slurmctld, which recovers its state."""
         self.run("slurmctld", "slurmctld", "-D", *options)
         self.wait(lambda: self.try_command("scontrol", "ping").returncode == 0, "slurmctld answers")
+        self._script_read_at = time.time()
+
+    def await_script_change(self) -> None:
+        """Wait until slurmctld would notice a change of job_submit.lua.
+
+        It compares whole seconds: it never reads a script that changed in the second of its last reading.
+        """
+        self.wait(lambda: time.time() >= int(self._script_read_at) + 1, "the second is over")
 
     def start_node(self, name: str) -> None:
         """Start the slurmd of a node."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.integration.ports import ClusterError
+from tenure.slurm.observe.refused_starts import KEPT_HELD
 from tenure.slurm.release import HELD
 
 from tests.slurm.scripted_slurm import Site, make_site
@@ -33,6 +34,19 @@ def test_hold_after_all_checks_is_no_refusal_of_slurm(monkeypatch: pytest.Monkey
     assert site.slurm.live.is_held
     assert site.refused.find(site.source.jobs[site.group].run) is None
     assert not site.starter.released
+
+
+def test_job_that_slurm_keeps_held_says_that_the_gate_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = make_site(monkeypatch, ["None"])
+    site.slurm.has_gate = False
+    (result,) = site.bind().values()
+    assert result is not None
+    assert result.detail == KEPT_HELD
+    wait = site.refused.find(site.source.jobs[site.group].run)
+    assert wait is not None
+    assert wait.text == KEPT_HELD
+    assert not site.starter.released
+    assert site.find_refusals() == {"g": KEPT_HELD}
 
 
 @pytest.mark.parametrize("moment", ["after_place", "before_start"])

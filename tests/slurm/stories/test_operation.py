@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tenure.slurm.observe.refused_starts import KEPT_HELD
 
 from tests.server.servers import run_server_process
 from tests.slurm.slurm_adapter import SlurmAdapter, gate, run_slurm_adapter, write_configuration
@@ -144,6 +145,21 @@ def test_job_that_ran_before_tenure_keeps_running(folder: Path, settings: Path) 
         with run_slurm_adapter(cluster, settings):
             cluster.wait(lambda: cluster.job(waiting)["priority"] == 0, "the waiting job is held")
             assert (cluster.job(job)["job_state"], cluster.job(job)["priority"] > 0) == ("RUNNING", True)
+
+
+def test_job_without_the_gate_waits_and_says_what_is_missing(folder: Path, settings: Path) -> None:
+    """A gate that is written later starts it, once the pause after the refusal is over."""
+    with run_slurm(folder / "slurm", OPEN_GATE, nodes=2) as cluster:
+        busy = cluster.submit(EIGHT, "-N2", "--account=research", body="sleep 20")
+        cluster.wait_for(busy, "RUNNING")
+        waiting = cluster.submit(EIGHT, "-N2", "--account=vision")
+        with run_slurm_adapter(cluster, settings):
+            why = f"tenure: waits: {KEPT_HELD}"
+            cluster.wait(lambda: cluster.job(waiting)["admin_comment"] == why, "its comment says why", 60)
+            cluster.await_script_change()
+            (cluster.folder / "job_submit.lua").write_text(gate(settings))
+            cluster.command("scontrol", "reconfigure")
+            cluster.wait_for(waiting, "RUNNING", 60)
 
 
 def test_adapter_that_ends_leaves_no_job_released(folder: Path, settings: Path) -> None:

@@ -26,6 +26,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 @pytest.fixture
 def empty_cluster(folder: Path, slurm_programs: None) -> Iterator[SlurmCluster]:
     with run_slurm(folder / "slurm", OPEN_GATE) as running:
+        running.await_script_change()
         yield running
 
 
@@ -38,11 +39,11 @@ def test_commands_of_the_page_print_what_it_shows(empty_cluster: SlurmCluster, f
     bash = (shutil.which("bash") or "bash", "-eum", "-o", "pipefail", "-c", script)
     work = folder / "work"
     work.mkdir()
-    ended = subprocess.run(
-        bash, cwd=work, env=environment, capture_output=True, text=True, timeout=240, check=False
-    )
-    logs = "".join(log.read_text() for log in work.glob("*.log"))
-    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}{logs}"
+    limited = ("timeout", "--foreground", "240", *bash)
+    ended = subprocess.run(limited, cwd=work, env=environment, capture_output=True, text=True, check=False)
+    logs = "".join(f"--- {log.name}\n{log.read_text()}" for log in sorted(work.glob("*.log")))
+    jobs = empty_cluster.try_command("scontrol", "show", "job").stdout
+    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}{logs}{jobs}{empty_cluster.logs()}"
     outputs = ended.stdout.split(f"{_END}\n")
     for (commands, shown), output in zip(STEPS, outputs, strict=False):
         if shown:

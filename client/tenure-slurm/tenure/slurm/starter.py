@@ -26,7 +26,7 @@ from tenure.integration.ports import (
 )
 from tenure.slurm.observe.memory import JobMemories
 from tenure.slurm.observe.options import is_held
-from tenure.slurm.observe.refused_starts import RefusedStarts, has_judged, is_in_use, kind_of
+from tenure.slurm.observe.refused_starts import KEPT_HELD, RefusedStarts, has_judged, is_in_use, kind_of
 from tenure.slurm.observe.source import ObservedJob, SlurmSource
 from tenure.slurm.programs import LiveJob, Slurm
 from tenure.slurm.release import (
@@ -70,6 +70,8 @@ class _Watched(NamedTuple):
     """When it is held again, on the clock of this process."""
     reason: str = ""
     """Why it did not run yet, as Slurm said last."""
+    was_kept_held: bool = False
+    """Whether Slurm did not take what was set for a release."""
 
 
 class JobStarter:
@@ -161,7 +163,8 @@ class JobStarter:
                 elif has_judged(now.reason):  # Slurm itself holds a job of bad constraints
                     reasons[reference] = now.reason
                 elif now.is_held:
-                    reasons[reference] = _HELD_MEANWHILE
+                    by_owner = self._is_held_by_owner(now)
+                    reasons[reference] = _HELD_MEANWHILE if by_owner else KEPT_HELD
                 else:
                     pending[reference] = "" if now.reason in _HELD else now.reason
                     continue
@@ -174,6 +177,8 @@ class JobStarter:
             run, reason, at = start.job.run, reasons.get(start.reference, ""), int(time.time())
             if reason in (_RUNS_ALREADY, _HELD_MEANWHILE):
                 answers[start.reference] = reason
+            elif reason == KEPT_HELD:
+                answers[start.reference] = self._keep_held(start)
             elif reason and not is_in_use(reason):
                 _LOG.warning("Slurm would not start job %s: %s", start.reference, reason)
                 answers[start.reference] = self._refused_starts.add(run, reason, start.nodes, at)
@@ -272,12 +277,12 @@ class JobStarter:
                 del self._watched[reference]
                 self._end(before.start, now, results)
                 continue
-            if now.is_held and not has_judged(now.reason) and self._is_held_by_owner(reference):
+            if now.is_held and not has_judged(now.reason) and self._is_held_by_owner(now):
                 del self._watched[reference]
                 results.set(before.start, precondition_failed(HELD))
                 continue
             reason = before.reason if now.reason in _HELD else now.reason
-            self._watched[reference] = watched = before._replace(reason=reason)
+            self._watched[reference] = watched = before._replace(reason=reason, was_kept_held=now.is_held)
             if pause or now.is_held or kind_of(reason) or time.monotonic() > watched.end:
                 late[reference] = watched
             else:
@@ -286,15 +291,17 @@ class JobStarter:
             self._slurm.hold(live[reference] for reference in late)
             self._judge_late(late, pause, results)
 
-    def _is_held_by_owner(self, reference: str) -> bool:
-        return is_held(self._slurm.comments([reference]).get(reference, ""))
+    def _is_held_by_owner(self, job: LiveJob) -> bool:
+        """Whether the owner of a held job holds it: with the gate its comment says so, without it Slurm."""
+        comment = self._slurm.comments([job.reference]).get(job.reference, "")
+        return job.reason == "JobHeldUser" or is_held(comment)
 
     def _judge_late(self, late: Mapping[str, _Watched], pause: float, results: Results) -> None:
         """Results of jobs that were released, did not run, and were held again."""
         live, ending = self._slurm.live_jobs(list(late)), self._releaser.ending_nodes()
         releaser = self._releaser
         releaser.refused = {*releaser.refused.intersection(releaser.before()), *late}
-        for reference, (start, _, reason) in late.items():
+        for reference, (start, _, reason, was_kept_held) in late.items():
             del self._watched[reference]
             now = live.get(reference)
             if now is None or now.state != "PENDING":
@@ -303,11 +310,19 @@ class JobStarter:
                 results.set(start, retry(SETTLING, pause))
             elif not kind_of(reason) and not ending.isdisjoint(start.nodes):
                 results.set(start, retry(ENDING, ENDING_SECONDS))
+            elif was_kept_held and not has_judged(reason):
+                results.set(start, precondition_failed(self._keep_held(start)))
             else:
                 why = reason or now.reason
                 _LOG.warning("Slurm did not start job %s on %s: %s", reference, ",".join(start.nodes), why)
                 text = self._refused_starts.add(start.job.run, why, start.nodes, int(time.time()))
                 results.set(start, precondition_failed(text))
+
+    def _keep_held(self, start: Start) -> str:
+        """Remember that Slurm kept a job held, and return that."""
+        text = self._refused_starts.add_hold(start.job.run, start.nodes, int(time.time()))
+        _LOG.warning("Job %s: %s", start.reference, text)
+        return text
 
     def _give_up(self, starts: Sequence[Start]) -> None:
         """Hold jobs whose start is no longer decided."""

@@ -5,7 +5,8 @@ What has to change depends on why Slurm refused it:
 
 limit      limits of users, accounts and QOS: a job of the same user, account or QOS ended, or limits changed
 request    no node, or no partition, takes such a job: nodes changed
-place      its nodes were in use for Slurm: a job on them ended, or nodes changed
+place      its nodes were in use for Slurm: a job on them ended, or nodes changed. So too if Slurm
+           kept the job held: only the gate turns what the adapter sets into a release
 silence    Slurm did not say whether it would start the job: as for a place. Until then the job is offered for
            a start on free nodes, and no job is requeued for it
 
@@ -26,6 +27,10 @@ from tenure.slurm.observe.rows import JobRow, NodeRow
 
 FIRST_PAUSE_SECONDS: Final = 30
 LONGEST_PAUSE_SECONDS: Final = 600
+KEPT_HELD: Final = (
+    "Slurm keeps the job held, as it does without Tenure's job_submit.lua: print it again and run "
+    "scontrol reconfigure"
+)
 _UNDECIDED: Final = frozenset(
     {"", "None", "Priority", "Cleaning", "BeginTime", "JobHeldAdmin", "JobHeldUser"}
 )
@@ -107,6 +112,10 @@ class RefusedStarts:
         is_limit = kind is RefusalKind.LIMIT
         text = f"Slurm's limit {reason} is reached" if is_limit else f"Slurm did not start the job: {reason}"
         return self._add(run, text, kind, nodes, now)
+
+    def add_hold(self, run: Run, nodes: Iterable[str], now: int) -> str:
+        """Remember that Slurm kept a job held that was released. Returns that."""
+        return self._add(run, KEPT_HELD, RefusalKind.PLACE, nodes, now)
 
     def add_silence(self, run: Run, reason: str, nodes: Iterable[str], seconds: float, now: int) -> str:
         """Remember that Slurm did not say in so many seconds whether it would start the job. Returns that."""
