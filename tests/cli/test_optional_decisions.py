@@ -21,6 +21,8 @@ class Played(NamedTuple):
     jobs: str
     evicted: tuple[int, int]
     """Pods evicted, by value."""
+    nodes: int = 1
+    """Of 8 GPUs."""
 
 
 PRIORITIES: Final = Played(
@@ -43,7 +45,21 @@ SIZES: Final = Played(
     (1, 4),
 )
 """One job of 4 GPUs yields, or four of 1 GPU."""
-PLAYS: Final = {"reclaim by queue priority": PRIORITIES, "victims by size": SIZES}
+STEADY: Final = Played(
+    "plugins.proportion.steadyFairShareReclaim",
+    (False, True),
+    ({"name": "a", "gpu_milli": {"quota": 0}}, {"name": "c", "gpu_milli": {"quota": 0}}),
+    "job,queue,submit,runtime,gpus\na1,a,0,36000,3\na2,a,60,36000,3\na3,a,120,36000,3\na4,a,180,36000,3\n"
+    "c1,c,600,600,4\n",
+    (0, 1),
+    nodes=2,
+)
+"""a has 12 of 16 GPUs, and 2 are free on each node when c asks for 4."""
+PLAYS: Final = {
+    "reclaim by queue priority": PRIORITIES,
+    "reclaim by steady fair share": STEADY,
+    "victims by size": SIZES,
+}
 
 
 @pytest.fixture
@@ -53,10 +69,11 @@ def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 
 def write(case: Played) -> None:
-    """The trace and a cluster of one node, in this folder."""
+    """The trace and a cluster, in this folder."""
     Path("jobs.csv").write_text(case.jobs)
-    node = {"name": "n", "allocatable": {"cpu_milli": 64_000, "gpu_milli": 8000, "pods": 99}}
-    snapshot = {"cluster_id": "c", "now": "2026-01-05T00:00:00Z", "nodes": [node], "queues": [*case.queues]}
+    offered = {"cpu_milli": 64_000, "gpu_milli": 8000, "pods": 99}
+    nodes = [{"name": f"n{number}", "allocatable": offered} for number in range(case.nodes)]
+    snapshot = {"cluster_id": "c", "now": "2026-01-05T00:00:00Z", "nodes": nodes, "queues": [*case.queues]}
     Path("cluster.yaml").write_text(yaml.safe_dump(snapshot))
 
 

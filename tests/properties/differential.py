@@ -32,7 +32,9 @@ from tests.solver.sessions import session_state
 
 PROCESSES: Final = 2
 BATCH: Final = 20
-_RECLAIM: Final = {"queuePriorityInQuotaReclaim": "true"}
+_BY_PRIORITY: Final = {"queuePriorityInQuotaReclaim": "true"}
+_STEADY: Final = {"steadyFairShareReclaim": "true"}
+_SIZES: Final = PluginConfig("gpujoborder", {"mode": "evict-smaller-first"})
 _COSTS: Final = PluginConfig("evictioncost", {"priorityBand": "50"})
 
 
@@ -42,7 +44,8 @@ def compare(seed: int) -> Counter[str]:
     The seed selects the disabled speedup. `different` counts clusters with any difference. Every fourth
     cluster has constraints on other pods, two of five have disruption budgets, one of five is nearly full.
     One of five is decided with costs of evictions, one of eleven with reservations, one of three with the
-    plugin `fragmentation`, one of thirteen with reclaim by priorities of queues.
+    plugin `fragmentation`, one of thirteen with reclaim by priorities of queues, two with that by steady
+    shares, and one of nine with victims by size.
     """
     beside = SeededDraw(-seed) if seed % 4 == 3 else None
     cluster = (
@@ -59,7 +62,11 @@ def compare(seed: int) -> Counter[str]:
     if seed % 11 == 5:
         cluster, profile = with_reservations(SeededDraw(-11 - seed), cluster, profile)
     if seed % 13 == 8:
-        profile = _reclaiming(profile)
+        profile = _reclaiming(profile, _BY_PRIORITY)
+    if seed % 13 in (1, 4):
+        profile = _reclaiming(profile, _STEADY)
+    if seed % 9 == 7:
+        profile = replace(profile, plugins=(*profile.plugins, _SIZES))
     some = tuple(name for name in SPEEDUPS if name != off)
     fast, plain, partly = (decide_with(cluster, names, profile) for names in (SPEEDUPS, (), some))
     found = Counter(
@@ -70,6 +77,8 @@ def compare(seed: int) -> Counter[str]:
             "with costs of evictions": has_costs,
             "placed by fragmentation": seed % 3 == 1,
             "with reclaim by priorities of queues": seed % 13 == 8,
+            "with reclaim by steady shares": seed % 13 in (1, 4),
+            "with victims by size": seed % 9 == 7,
             "with planned starts": bool(cluster.carried.rows(PLANNED_STARTS)),
             "scenarios trimmed": plain.counters.trimmed,
             "waiting for a disruption budget": sum(
@@ -178,12 +187,12 @@ def decide_with(cluster: Cluster, speedups: tuple[str, ...], profile: Profile | 
     return answer(cluster, replace(profile, options=options))
 
 
-def _reclaiming(profile: Profile) -> Profile:
+def _reclaiming(profile: Profile, rights: dict[str, str]) -> Profile:
     """With optional rights to reclaim."""
     return replace(
         profile,
         plugins=tuple(
-            PluginConfig(each.name, {**each.arguments, **_RECLAIM}) if each.name == "proportion" else each
+            PluginConfig(each.name, {**each.arguments, **rights}) if each.name == "proportion" else each
             for each in profile.plugins
         ),
     )

@@ -18,6 +18,8 @@ class ReclaimRights(NamedTuple):
 
     by_priority: bool = False
     """`queuePriorityInQuotaReclaim`."""
+    steady: Mapping[str, int] | None = None
+    """With `steadyFairShareReclaim`: the steady share of GPUs of each queue, in thousandths."""
 
 
 class _Places(NamedTuple):
@@ -73,7 +75,12 @@ def _may_lose(
         return True
     if within and any(_exceeds(used[theirs][r], bound_of(other, r, "quota")) for r in RESOURCES):
         return True
-    return rights.by_priority and within and own.priority > other.priority
+    if rights.by_priority and within and own.priority > other.priority:
+        return True
+    if rights.steady is None or not request["gpu"]:
+        return False
+    kept, owed = (_kept(queue, "gpu", rights.steady[queue.name]) for queue in (other, own))
+    return _exceeds(used[theirs]["gpu"], kept) and used[mine]["gpu"] < owed
 
 
 def _kept(queue: snapshot_pb2.Queue, resource: str, fair: int) -> int:

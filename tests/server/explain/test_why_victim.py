@@ -120,6 +120,18 @@ def test_victim_explanation_names_priorities_of_queues_that_decide_r4_71() -> No
     assert "quota (queue mine has priority 90, queue theirs has 80)." in text.operator
 
 
+def test_victim_explanation_names_steady_shares_that_decide_r4_75() -> None:
+    steady = PluginConfig("proportion", {"steadyFairShareReclaim": "true"})
+    plugins = tuple(steady if each.name == "proportion" else each for each in DEFAULT.plugins)
+    builder = ClusterBuilder().queue("mine", quota=0).queue("theirs", quota=0)
+    for node, name, gpus in (("n1", "old", 2), ("n2", "older", 3), ("n3", "oldest", 3)):
+        builder.node(node, gpus=4).running(name, queue="theirs", gpus=gpus, node=node)
+    cluster = builder.pending("job", queue="mine", gpus=3).build()
+    text = why_victim(CycleReplay(cluster, replace(DEFAULT, plugins=plugins)), index(cluster, "old")).text
+    assert "by reclaim: its queue has more GPUs than its steady share, and the other one less." in text.public
+    assert "(queue mine keeps 6 GPUs, queue theirs keeps 6 GPUs and has 8 GPUs)." in text.operator
+
+
 def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
     cluster = evicted_for_job(started_ago="1h")
     (queue,) = cluster.queues

@@ -24,6 +24,7 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.queue_rules import cut_bounds
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import LeveledQueues, ReclaimFairness, VictimChunks
+from tenure.solver.plugins.proportion.steady_shares import SteadyShares
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.usage_history import UsageHistory, history_of, in_millionths
 from tenure.solver.plugins.proportion.usage_settings import (
@@ -33,6 +34,7 @@ from tenure.solver.plugins.proportion.usage_settings import (
     usage_settings,
 )
 from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.formatting import count_gpus
 from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
@@ -90,6 +92,10 @@ _NO_LIMIT: Final = (UNLIMITED, UNLIMITED, UNLIMITED)
 _CUT_BOUNDS: Final = Derived(_find_cut_bounds)
 
 
+def _gpus(milli: int) -> str:
+    return "all GPUs" if milli == UNLIMITED else count_gpus(milli)
+
+
 class Proportion(
     points.Gate,
     points.CapacityGate,
@@ -113,12 +119,14 @@ class Proportion(
         "kValue": shares.number,
         "relcaimerSaturationMultiplier": shares.number,
         "queuePriorityInQuotaReclaim": shares.switch,
+        "steadyFairShareReclaim": shares.switch,
         **PARSERS,
     }
     DEFAULTS: ClassVar[Mapping[str, str]] = {
         "kValue": "1",
         "relcaimerSaturationMultiplier": "1",
         "queuePriorityInQuotaReclaim": "false",
+        "steadyFairShareReclaim": "false",
         **DEFAULTS,
     }
 
@@ -140,8 +148,14 @@ class Proportion(
         k = float(chosen["kValue"])
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k, self._past)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
+        self._steady: SteadyShares | None = None
+        if shares.switch(chosen["steadyFairShareReclaim"]):
+            self._steady = SteadyShares(
+                self._queues, self._total, self._usage, k, self._past, self._multiplier
+            )
+        keeps = None if self._steady is None else self._steady.keeps
         self._queue_keys = queue_keys(
-            self._queues, self._fair, self._allocatable, self._total, self._by_priority
+            self._queues, self._fair, self._allocatable, self._total, self._by_priority, keeps
         )
         self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
@@ -232,6 +246,8 @@ class Proportion(
             if self._by_priority and reclaim_fairness.outranks(reclaimer, reclaimee):
                 return None
             keeps.append(reclaimee.facts.quota)
+        if self._steady is not None and self._steady.is_owed(reclaimer.index, self._demand):
+            above = self._steady.above(reclaimee.index)
         cpu, memory, gpu = self._usage.at_search_start(reclaimee.index)
         for kept in keeps:
             if reclaim_fairness.exceeds((cpu, memory, 0), kept):
@@ -256,6 +272,7 @@ class Proportion(
             request,
             self._multiplier,
             self._by_priority,
+            self._steady,
         )
         firm = self._cores.firm_demand(group, scenario.pending, request)
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
@@ -278,26 +295,30 @@ class Proportion(
         return found
 
     def victim_right(self, action: Action, preemptor: int, queue: int) -> tuple[str, str] | None:
-        """By the priorities of the two leveled queues, where shares and quotas alone would keep it."""
+        """By the priorities or steady shares of the leveled queues, where fair shares and quotas keep it."""
         reclaimer = self._groups[preemptor].queue
-        if not self._by_priority or action.gate is not QueueGate.FAIR_SHARE or reclaimer is None:
+        if action.gate is not QueueGate.FAIR_SHARE or reclaimer is None:
             return None
         levels = self._levels(reclaimer, queue)
         own, other = self._queues[levels.reclaimer], self._queues[levels.reclaimee]
         left = self._usage.at_search_start(other.index)
         after = add_shares(self._usage.at_search_start(own.index), self._demand)
-        if (
-            not shares.is_within(after, own.facts.quota)
-            or not reclaim_fairness.outranks(own, other)
-            or reclaim_fairness.may_reclaim(
-                left, self._allocatable[other.index], other.facts.quota, fits_quota=True
+        fits_quota = shares.is_within(after, own.facts.quota)
+        if reclaim_fairness.may_reclaim(left, self._allocatable[other.index], other.facts.quota, fits_quota):
+            return None
+        if self._by_priority and fits_quota and reclaim_fairness.outranks(own, other):
+            return (
+                "a queue of higher priority stays within its quota",
+                f"queue {own.facts.name} has priority {own.facts.priority}, "
+                f"queue {other.facts.name} has {other.facts.priority}",
             )
-        ):
+        steady = self._steady
+        if steady is None or not steady.is_owed(own.index, self._demand) or not steady.above(other.index):
             return None
         return (
-            "a queue of higher priority stays within its quota",
-            f"queue {own.facts.name} has priority {own.facts.priority}, "
-            f"queue {other.facts.name} has {other.facts.priority}",
+            "its queue has more GPUs than its steady share, and the other one less",
+            f"queue {own.facts.name} keeps {_gpus(steady.keeps[own.index])}, "
+            f"queue {other.facts.name} keeps {_gpus(steady.keeps[other.index])} and has {_gpus(left[GPU])}",
         )
 
     def queue_status(self) -> Iterator[QueueStatus]:
@@ -367,6 +388,13 @@ class Proportion(
         after = add_shares(self._usage.at_search_start(levels.reclaimer), self._demand)
         fits_quota = shares.is_within(after, reclaimer.facts.quota)
         if fits_quota and self._by_priority and reclaim_fairness.outranks(reclaimer, reclaimee):
+            return True
+        if (
+            self._steady is not None
+            and reclaimer is not reclaimee
+            and self._steady.is_owed(reclaimer.index, self._demand)
+            and self._steady.above(reclaimee.index)
+        ):
             return True
         return reclaim_fairness.is_reclaimable(
             self._demand,

@@ -44,6 +44,7 @@ class ShareOrderKeys:
         "_exceeds_quota",
         "_fair",
         "_is_above",
+        "_keeps",
         "_last",
         "_oversteps",
         "_priority",
@@ -62,10 +63,13 @@ class ShareOrderKeys:
         total: Share,
         last: SmallerShare,
         by_priority: bool,
+        keeps: int | None = None,
     ) -> None:
         """`last` compares the allocatable share. `by_priority`: within quota, it is never above its fair
-        share in everything, so that priority decides between such queues (semantics R4.73).
+        share in everything, so that priority decides between such queues (semantics R4.73). `keeps`: GPUs
+        up to which it goes first, if its next pod group requests any (semantics R4.77); None: nothing.
         """
+        self._keeps = keeps
         self._fair = fair_share
         self._by_priority = by_priority
         self._quota = queue.facts.quota
@@ -90,7 +94,11 @@ class ShareOrderKeys:
             exceeds, oversteps = self._would_exceed_quota(after), self._would_overstep(after)
         share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
         is_above = self._is_above and (exceeds or not self._by_priority)
-        return (is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
+        key = (is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
+        if self._keeps is None:
+            return key
+        is_owed = request[GPU] > 0 and (self._keeps == UNLIMITED or allocated[GPU] < self._keeps)
+        return (not is_owed, *key)
 
     def _use(self, allocated: Share) -> None:
         """Compute what follows from the usage of the queue alone."""
@@ -120,10 +128,16 @@ def queue_keys(
     allocatable: Sequence[Share],
     total: Share,
     by_priority: bool = False,
+    keeps: Sequence[int] | None = None,
 ) -> list[ShareOrderKeys]:
     """Keys of every queue. Queues with equal allocatable shares refer to the same object, so that comparing
     them is cheap.
     """
     last = {share: SmallerShare(share) for share in allocatable}
     rows = zip(queues, fair_shares, allocatable, strict=True)
-    return [ShareOrderKeys(queue, fair, most, total, last[most], by_priority) for queue, fair, most in rows]
+    return [
+        ShareOrderKeys(
+            queue, fair, most, total, last[most], by_priority, None if keeps is None else keeps[queue.index]
+        )
+        for queue, fair, most in rows
+    ]

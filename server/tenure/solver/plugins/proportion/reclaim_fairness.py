@@ -15,6 +15,7 @@ from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion.initial_usage import ShareSum
 from tenure.solver.plugins.proportion.shares import is_within
+from tenure.solver.plugins.proportion.steady_shares import SteadyShares
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.terms.reasons import ReasonCode
 
@@ -99,8 +100,11 @@ class ReclaimFairness:
         request: Share,
         multiplier: float,
         by_priority: bool = False,
+        steady: SteadyShares | None = None,
     ) -> None:
-        """`by_priority`: within quota, a queue may take from queues of lower priority (semantics R4.71)."""
+        """`by_priority`: within quota, a queue may take from queues of lower priority (semantics R4.71).
+        `steady`: what queues could expect in the long run counts, too (semantics R4.74).
+        """
         self._queues = queues
         self._usage = usage
         self._fair = fair
@@ -109,6 +113,9 @@ class ReclaimFairness:
         self._request = request
         self._multiplier = multiplier
         self._by_priority = by_priority
+        self._steady = steady
+        self._gave_steadily: dict[int, None] = {}
+        """Leveled queues that lost something by steady shares alone."""
         self._remaining: dict[int, ShareSum] = {}
         self._levels: dict[int, tuple[int, bool, bool]] = {}
         """By leaf of a victim: its leveled queue, whether that of the reclaimer stays within quota, and
@@ -123,7 +130,7 @@ class ReclaimFairness:
         request = self._request
         cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
         for leaf, chunk in chunks:
-            if not self._may_reclaim(self._queues[leaf]):
+            if not self._may_reclaim(self._queues[leaf]) and not self._may_take_steadily(leaf, chunk):
                 detail = f"queue {self._queues[leaf].facts.name} would fall below its fair share"
                 return Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
             self._take(self._queues[leaf], chunk)
@@ -147,6 +154,17 @@ class ReclaimFairness:
             return True
         quota = self._queues[level].facts.quota
         return may_reclaim(self._left(level), self._allocatable[level], quota, fits_quota)
+
+    def _may_take_steadily(self, leaf: int, chunk: Share) -> bool:
+        """Whether steady shares alone permit a chunk (semantics R4.75)."""
+        own, other = common_level(self._reclaimer, self._queues[leaf])
+        steady = self._steady
+        if steady is None or own == other or not steady.is_owed(own, self._request):
+            return False
+        if not steady.covers(other, self._left(other)[GPU], chunk):
+            return False
+        self._gave_steadily[other] = None
+        return True
 
     def _take(self, victim: Queue, chunk: Share) -> None:
         for queue in victim.path:
@@ -184,6 +202,10 @@ class ReclaimFairness:
                     sibling_usage,
                     self._fair[sibling],
                     self._multiplier,
+                ) or (
+                    self._steady is not None
+                    and sibling in self._gave_steadily
+                    and self._steady.is_saturated(queue, reclaimer_usage[GPU], sibling, sibling_usage[GPU])
                 ):
                     detail = f"queue {self._queues[queue].facts.name} would exceed queue "
                     return Rejection(
