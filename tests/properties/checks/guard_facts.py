@@ -206,6 +206,10 @@ class GuardFacts:
                 memory[pair] = known._replace(last_eviction=self.cluster.now)
         return GuardFacts(replace(self.cluster, eviction_history=tuple(memory.values())), self.guards)
 
+    def of(self, cluster: Cluster) -> "GuardFacts":
+        """The same guards on another cluster."""
+        return GuardFacts(cluster, self.guards)
+
     def begins_before(self, later: int) -> bool:
         """Whether a protection by nearcompletion begins after the snapshot and not after `later`."""
         windows = [_window(guard.arguments) for guard in self.guards if guard.name == "nearcompletion"]

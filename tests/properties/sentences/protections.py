@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from tenure.solver.model.cluster import Cluster
 from tenure.terms.durations import format_duration
 
 from tests.properties.checks.guard_checks import narrowest_protection
 from tests.properties.checks.guard_facts import ALL, NOTHING
 from tests.properties.generators.contested_clusters import ACTIONS
+from tests.properties.sentences.applied import with_group
 from tests.properties.sentences.case import Case, Said, moments, number
 from tests.properties.sentences.victims import steps_of
 
@@ -20,7 +23,7 @@ def running(case: Case, said: Said) -> Iterator[str]:
 
 
 def is_protected(case: Case, said: Said) -> Iterator[str]:
-    """X is protected: some guard protects it from some action for some pod group."""
+    """X is protected: some guard protects it from some action for some pod group of some queue."""
     if not _protects(case, said.about):
         yield f"{said.text} No guard protects it from anything"
 
@@ -37,15 +40,22 @@ def is_open(case: Case, said: Said) -> Iterator[str]:
 
 def _protects(case: Case, about: int) -> bool:
     others = [group.index for group in case.cluster.pod_groups if group.index != about]
-    return (
-        any(
-            verdict.protects != NOTHING
-            for other in others
-            for action in ACTIONS
-            for verdict in case.guards.verdicts(action, other, about)
-        )
-        or not others
+    asking = [(case.guards, other) for other in others] + [
+        (case.guards.of(_moved(case.cluster, others[0], queue.index)), others[0])
+        for queue in case.cluster.queues
+        if others and not queue.children
+    ]
+    return not others or any(
+        verdict.protects != NOTHING
+        for guards, other in asking
+        for action in ACTIONS
+        for verdict in guards.verdicts(action, other, about)
     )
+
+
+def _moved(cluster: Cluster, pod_group: int, queue: int) -> Cluster:
+    """With a pod group in another queue: one from there may come later."""
+    return with_group(cluster, pod_group, lambda group: replace(group, queue=queue))
 
 
 def protection(case: Case, said: Said) -> Iterator[str]:

@@ -302,39 +302,47 @@ def starts_by_share(case: Case, about: int) -> bool:
     return case.is_placed(in_favor(case, about, case.settled(about)), about)
 
 
-def evictable(case: Case, about: int) -> list[int]:
-    """Running pods that neither a guard nor a priority keeps from being evicted for it; shares are ignored.
+def evictable(case: Case, about: int, action: str) -> list[int]:
+    """Running pods that neither a guard nor a priority keeps an action from evicting for it; shares are
+    ignored.
 
-    Pods of protected minimums are left out, though some of them may be surplus.
+    Pods of protected minimums are left out, though some of them may be surplus. So are pod groups of which
+    a pod starts or moves: they are not evicted in the same cycle.
     """
     group, facts = case.cluster.pod_groups[about], case.guards.after_group(case.decision.groups)
-    if group.facts.never_evicts or group.facts.creation + group.facts.preemption_delay > case.cluster.now:
+    is_late = group.facts.creation + group.facts.preemption_delay > case.cluster.now
+    if action not in case.profile.actions or group.facts.never_evicts or is_late:
         return []
-    found = list[int]()
+    found, tasks = list[int](), case.cluster.tasks
+    settled = (TaskStatus.RUNNING, TaskStatus.BOUND)
     for victim in case.cluster.pod_groups:
         same = victim.queue == group.queue
-        action = "preempt" if same else "reclaim"
-        if victim.index == about or action not in case.profile.actions or victim.queue is None:
+        after = [case.after[task] for task in victim.tasks if case.after[task].status.is_active_allocated]
+        if any(each.status not in settled for each in after):
+            continue
+        if any(case.after[task] != tasks[task].placement for task in victim.tasks):
+            continue
+        if victim.index == about or same is not (action == "preempt") or victim.queue is None:
             continue
         if same and victim.facts.priority >= group.facts.priority:
             continue
         if all(verdict.protects == NOTHING for verdict in facts.verdicts(action, about, victim.index)):
             found += victim.tasks
-    starting = {task.index for task in case.cluster.tasks if case.after[task.index] != task.placement}
-    limited = {
-        task.index for task in case.cluster.tasks if task.facts.disruption_budgets or task.index in starting
-    }
-    return [task for task in found if task not in limited]
+    return [task for task in found if not tasks[task].facts.disruption_budgets]
 
 
 def fits_beside_evictable(case: Case, about: int) -> bool:
-    """Whether it would be placed on free capacity if all of these pods were gone."""
-    cluster, victims = case.settled(about), evictable(case, about)
-    running = [each for each in victims if cluster.tasks[each].placement.status.is_active_allocated]
-    if not running or case.profile.options.eviction_rates or _is_paced(case):
+    """Whether it would be placed on free capacity if all were gone that one action may evict."""
+    if case.profile.options.eviction_rates or _is_paced(case):
         return False
-    gone = with_placements(cluster, dict.fromkeys(running, GONE))
-    return case.is_placed(in_favor(case, about, gone), about, only_free(case))
+    cluster = case.settled(about)
+    for action in ("reclaim", "preempt"):
+        victims = evictable(case, about, action)
+        running = [each for each in victims if cluster.tasks[each].placement.status.is_active_allocated]
+        gone = with_placements(cluster, dict.fromkeys(running, GONE))
+        if running and case.is_placed(in_favor(case, about, gone), about, only_free(case)):
+            return True
+    return False
 
 
 def _is_paced(case: Case) -> bool:

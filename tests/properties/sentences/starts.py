@@ -101,6 +101,8 @@ def played_start(case: Case, about: int, last: int) -> int | None:
         decision = case.decide(cluster)
         step = next_step(cluster, decision, None)
         coming = [end - cluster.now for end in ends.values()]
+        if any(task.placement.status is TaskStatus.RELEASING for task in cluster.tasks):
+            coming.append(MINUTE)
         elapsed = min([*([step] if step else []), *coming], default=0)
         if not elapsed or cluster.now > last:
             return last + 2 * STEP  # it does not start in time
@@ -120,25 +122,25 @@ def played_start(case: Case, about: int, last: int) -> int | None:
 
 
 def _ends(cluster: Cluster, known: dict[int, int]) -> dict[int, int]:
-    """When each pod group that runs ends, of those that say so."""
+    """When each pod group that runs ends, of those of which that is known: a start and a runtime."""
     found = dict[int, int]()
     for group in sorted({task.pod_group for task in cluster.tasks if task.placement.is_allocated}):
         facts = cluster.pod_groups[group].facts
         runtimes = [expected_runtime(cluster, cluster.pod_groups[group]), _time_limit(cluster, group)]
         runtime = min([each for each in runtimes if each], default=None)
         start = facts.last_start
-        if runtime is not None:
-            found[group] = known.get(group, (cluster.now if start is None else start) + runtime)
+        if runtime is not None and start is not None:
+            found[group] = known.get(group, start + runtime)
     return found
 
 
 def _time_limit(cluster: Cluster, index: int) -> int | None:
-    """Its own, else that of the nearest queue that says so; 0: none."""
+    """Its own, at most that of the nearest queue that says so; None: neither has one."""
     group = cluster.pod_groups[index]
-    found, at = group.facts.victim.time_limit or None, group.queue
+    found, at = None, group.queue
     while found is None and at is not None:
         found, at = cluster.queues[at].facts.time_limit, cluster.queues[at].parent
-    return found or None
+    return min([each for each in (group.facts.victim.time_limit, found) if each], default=None)
 
 
 def awaited(case: Case, said: Said) -> Iterator[str]:

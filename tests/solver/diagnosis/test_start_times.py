@@ -193,10 +193,15 @@ def test_later_cycles_are_further_apart_so_that_few_reach_far() -> None:
     assert len(start.awaited) == MAX_AWAITED
 
 
-@pytest.mark.parametrize(("gpus", "cycles"), [(2, 1), (4, 2)], ids=["bound", "evicts first"])
-def test_no_cycle_is_played_after_bindings_alone_r17_22(gpus: int, cycles: int) -> None:
+@pytest.mark.parametrize(
+    ("gpus", "priority", "cycles"),
+    [(2, 100, 1), (2, 60, 2), (4, 100, 2)],
+    ids=["bound", "bound, and may be evicted", "evicts first"],
+)
+def test_no_cycle_is_played_after_bindings_alone_r17_22(gpus: int, priority: int, cycles: int) -> None:
+    """Unless a cycle could evict what was bound: not the one that bound it."""
     made = builder().running("r", queue="q", node="n0", gpus=2, priority=40, started_ago="1h")
-    cluster = waits(made.pending("p", queue="q", gpus=gpus, priority=60), "never", gpus=8).build()
+    cluster = waits(made.pending("p", queue="q", gpus=gpus, priority=priority), "never", gpus=8).build()
     played = play(cluster)
     assert played.work.cycles == cycles
     assert played.starts.keys() == {index(cluster, "p")}

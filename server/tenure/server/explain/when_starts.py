@@ -95,7 +95,7 @@ def encode_start_estimates(
 
 def _message(cluster: Cluster, index: int, found: StartEstimates, text: AudienceText) -> pb.StartEstimate:
     uids = cluster.pod_groups
-    start, latest = found.likely.starts.get(index), found.hard.starts.get(index)
+    start, latest = found.likely.starts.get(index), _latest(index, found)
     known = Certainty.UNKNOWN if start is None else start.certainty
     made = pb.StartEstimate(
         pod_group=uids[index].facts.uid,
@@ -116,14 +116,22 @@ def _message(cluster: Cluster, index: int, found: StartEstimates, text: Audience
                 end_time=timestamp(end.time),
                 certainty=f"CERTAINTY_{end.certainty.name}",
             )
-    if latest is not None and latest.by > cluster.now:
-        made.latest_start.CopyFrom(timestamp(latest.by))
+    if latest is not None and latest > cluster.now:
+        made.latest_start.CopyFrom(timestamp(latest))
     return made
+
+
+def _latest(index: int, found: StartEstimates) -> int | None:
+    """When it starts at the latest: by hard ends, or by likely ones if others overtake it then; or None."""
+    likely, hard = found.likely.starts.get(index), found.hard.starts.get(index)
+    if hard is None:
+        return None
+    return hard.by if likely is None else max(hard.by, likely.by)
 
 
 def _range_reasons(index: int, found: StartEstimates) -> Iterator[RangeReason]:
     """Why times of a pod group that waits are apart, or unset."""
-    likely, start, latest = found.likely, found.likely.starts.get(index), found.hard.starts.get(index)
+    likely, start, latest = found.likely, found.likely.starts.get(index), _latest(index, found)
     if index not in found.first.places:
         return
     by = likely.until if start is None else start.by
@@ -135,21 +143,21 @@ def _range_reasons(index: int, found: StartEstimates) -> Iterator[RangeReason]:
         yield RangeReason.STEP
     if start is not None and latest is None:
         yield RangeReason.NO_TIME_LIMIT if found.hard.is_complete else RangeReason.PLAY_LIMIT
-    elif start is not None and latest is not None and latest.by > start.by:
+    elif start is not None and latest is not None and latest > start.by:
         yield RangeReason.EXPECTED_ENDS
     if likely.searches_end is not None and likely.searches_end <= by:
         yield RangeReason.SEARCH_LIMIT
 
 
 def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
-    names, likely, hard = AudienceNames(cluster, index), found.likely, found.hard
+    names, likely = AudienceNames(cluster, index), found.likely
     who = capital(names.pod_group(index))
     if index in found.first.held:
         return format_text("{who} is held, so it has no place in its queue.", who=who)
     place, start = found.first.places.get(index), likely.starts.get(index)
     if place is None and start is not None and start.by > cluster.now:
         reserved = format_text("{who} has reserved capacity.", who=who)
-        return join([reserved, for_all(f"{_when(start, hard.starts.get(index))}.")])
+        return join([reserved, for_all(f"{_when(start, _latest(index, found))}.")])
     if place is None:
         verb = "does not wait" if start is None else "starts in this cycle"
         return format_text("{who} {verb}.", who=who, verb=verb)
@@ -165,23 +173,23 @@ def _text(cluster: Cluster, index: int, found: StartEstimates) -> AudienceText:
     return join(
         [
             *order,
-            for_all(f"{_when(start, hard.starts.get(index))}, {_ARRIVALS}."),
+            for_all(f"{_when(start, _latest(index, found))}, {_ARRIVALS}."),
             *_awaited(names, start),
             *[for_all(_SENTENCES[each]) for each in _range_reasons(index, found) if each in _SENTENCES],
         ]
     )
 
 
-def _when(start: Start, latest: Start | None) -> str:
+def _when(start: Start, latest: int | None) -> str:
     if start.certainty is Certainty.BOUNDED:
         return f"It starts by {moment(start.by)}"
     at, by = rounded_up(start.at), rounded_up(start.by)
     if latest is not None:
-        at, by = min(at, latest.by), min(by, latest.by)
+        at, by = min(at, latest), min(by, latest)
     about = f"It starts at about {moment(at)}"
     if start.by - start.after > STEP:
         about += f", between {moment(start.after // STEP * STEP)} and {moment(by)}"
-    return about if latest is None else f"{about}, by {moment(latest.by)} at the latest"
+    return about if latest is None else f"{about}, by {moment(latest)} at the latest"
 
 
 def _awaited(names: AudienceNames, start: Start) -> Iterator[AudienceText]:

@@ -344,6 +344,8 @@ def _by_evictions(found: FoundObstacle, relation: str) -> str:
             return ", and permitted evictions do not change that"
         case EvictionObstacle.PLACES:
             return f", and with all permitted evictions {found.detail or 'its pods find no places'}"
+        case EvictionObstacle.SEARCH if found.detail:
+            return f", and so many evictions are not permitted: {found.detail}"
         case EvictionObstacle.SEARCH:
             return ", and the search found no evictions that it may make"
         case EvictionObstacle.AMOUNTS if found.detail:

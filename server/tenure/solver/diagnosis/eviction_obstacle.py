@@ -22,6 +22,7 @@ from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, MutableVec
 from tenure.solver.model.workload import add_shares
 from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action, Relation
+from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.fits import NO_BOUND, count_fits
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.pod_group_lists import reverse
@@ -55,7 +56,9 @@ class EvictionObstacle(IntEnum):
     PLACES = 4
     """There would be enough, but not where its pods may run beside other pods, or in its topology."""
     SEARCH = 5
-    """Nothing of this: the search found no set of evictions that it may make."""
+    """Nothing of this: the search found no set of evictions that it may make. The detail says so if fair
+    shares permit each of them, but not enough of them together.
+    """
     BOUNDS = 6
     """A limit or quota of its queues would be exceeded then as well."""
 
@@ -159,9 +162,10 @@ class EvictionObstacles:
         if missing is not None and missing.kind not in (EvictionObstacle.PLACES, EvictionObstacle.BOUNDS):
             return missing
         is_kept = False
-        for each in takable:
+        for search, each in zip(searches, takable, strict=True):
             if each.permitted and self._fits_beside(pod_group, tasks, each.permitted):
-                return FoundObstacle(EvictionObstacle.SEARCH)
+                shares = self._shares_of_enough(search, pod_group, tasks, each.permitted)
+                return FoundObstacle(EvictionObstacle.SEARCH, shares)
             is_kept = is_kept or (bool(each.kept) and self._fits_beside(pod_group, tasks, each.tasks()))
         if missing is not None and not is_kept:
             return missing
@@ -179,6 +183,32 @@ class EvictionObstacles:
                     return True
                 least = 2 * number
         return bool(found.tasks()) and self._fits_beside(pod_group, tasks, found.tasks())
+
+    def _shares_of_enough(
+        self, search: EvictionAction, pod_group: int, tasks: list[int], permitted: Sequence[int]
+    ) -> str:
+        """Why fair shares keep so many of these tasks together that it does not fit, though each may be taken
+        alone; "": they do not, or that is not known.
+        """
+        if not _is_of_others(search):
+            return ""
+        enough, known = 1, len(permitted)
+        while enough < known:
+            middle = (enough + known) // 2
+            if self._fits_beside(pod_group, tasks, permitted[:middle]):
+                known = middle
+            else:
+                enough = middle + 1
+        by_group: dict[int, list[int]] = {}
+        for task in permitted[:enough]:
+            by_group.setdefault(self._session.cluster.tasks[task].pod_group, []).append(task)
+        batches = tuple([Batch(group, tuple(taken)) for group, taken in by_group.items()])
+        self._session.chains.on_search_start(pod_group, tasks)
+        with self._session.statement() as trial:
+            self._evict(trial, permitted[:enough])
+            scenario = Scenario(pod_group, tuple(tasks), (), batches)
+            rejection = self._session.chains.allows_scenario(search.action, scenario)
+        return rejection.detail if rejection is not None and rejection.code in _SHARES else ""
 
     def _missing_beside_all(
         self, pod_group: int, tasks: list[int], takable: Sequence[_Takable]

@@ -185,11 +185,18 @@ class StartPlayer:
 
     def _moves(self, decision: CycleResult) -> bool:
         """Whether capacity of a cycle goes from one pod group to another: a minute later there is more to
-        decide. If pods are bound alone, a cycle that has them before it decides nothing new.
+        decide. If pods are bound alone, a cycle that has them before it decides something new only if it may
+        evict them: they could not be evicted when they were bound. That counts where every event does.
         """
+        if self._played.work.cycles < self._at_once and self._has_bound_preemptible(decision):
+            return True
         if self._played.releases or any(s.state is InFlightGroupState.IN_FLIGHT for s in decision.in_flight):
             return True
         return any(each.evictions or each.reservations or any(each.notices) for each in decision.groups)
+
+    def _has_bound_preemptible(self, decision: CycleResult) -> bool:
+        groups = self._played.cluster.pod_groups
+        return any(each.bindings and groups[each.beneficiary].is_preemptible for each in decision.groups)
 
     def _next_event(self, wake_time: int | None, is_settled: bool) -> int | None:
         """When something happens after a cycle; None: nothing more does."""
