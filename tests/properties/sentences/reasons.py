@@ -12,6 +12,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.profile import Profile
 from tenure.terms.reasons import REASONS, ReasonCode
 
@@ -203,13 +204,26 @@ def _shares_are_so(case: Case, about: int, outcome: PodGroupOutcome) -> bool:
 
 
 def _requested(cluster: Cluster, tasks: list[int], resource: int) -> int:
-    return sum(cluster.tasks[task].shape.request_vector[resource] for task in tasks)
+    shapes = [cluster.tasks[task].shape for task in tasks]
+    if resource == GPU:
+        parts = [each for each in shapes if each.shares_devices]
+        whole = [each for each in shapes if not each.shares_devices]
+        return sum(each.request_vector[GPU] for each in whole) + sum(map(_portions, parts))
+    return sum(each.request_vector[resource] for each in shapes)
+
+
+def _portions(shape: TaskShape) -> int:
+    """Thousandths of GPUs that it shares; of an amount of memory, some."""
+    return shape.gpu.devices * max(shape.gpu.portion_milli, 1)
 
 
 def no_capacity(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
     """It fits nowhere on what the decisions leave free; on what evictions release, if that is the reason."""
-    is_free = case.is_placed(case.settled(said.about), said.about, only_free(case))
-    return is_free == (outcome.reason.source == "release")
+    cluster, is_released = case.settled(said.about), outcome.reason.source == "release"
+    if is_released:
+        noticed = [step.task for group in case.decision.groups for step in group.notices.evictions]
+        cluster = with_placements(cluster, dict.fromkeys(noticed, GONE))
+    return case.is_placed(cluster, said.about, only_free(case)) == is_released
 
 
 def any_time(case: Case, said: Said, outcome: PodGroupOutcome) -> bool:
@@ -298,8 +312,12 @@ def in_favor(case: Case, about: int, cluster: Cluster) -> Cluster:
 
 
 def starts_by_share(case: Case, about: int) -> bool:
-    """Whether it is placed with fair shares in its favor, on what the decisions leave."""
-    return case.is_placed(in_favor(case, about, case.settled(about)), about)
+    """Whether it is placed with fair shares in its favor, on what the decisions leave, or waits only for
+    limits of evictions.
+    """
+    favored = case.decide(in_favor(case, about, case.settled(about)))
+    found = next((each for each in favored.outcomes if each.pod_group == about), None)
+    return found is not None and (found.kind in PLACED or found.reason.code in _PACED)
 
 
 def evictable(case: Case, about: int, action: str) -> list[int]:
@@ -350,7 +368,7 @@ def _is_paced(case: Case) -> bool:
     return options.max_disrupted_per_cycle >= 0 or options.max_disrupted_per_pod_group >= 0
 
 
-_SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
+_PACED: Final = (ReasonCode.EVICTION_RATE, ReasonCode.DISRUPTION_BUDGET)
 
 
 def unnamed_obstacle(case: Case, about: int, outcome: PodGroupOutcome) -> str | None:

@@ -72,7 +72,10 @@ def _rule(case: Case, said: Said, group: DecisionGroup, own: list[Evict]) -> Ite
 
 
 def _shares(case: Case, said: Said, own: int | None, other: int | None) -> Iterator[str]:
-    """The victim's queue has more than its quota at the level at which the two differ, in some resource."""
+    """The victim's queue has more than its quota at the level at which the two differ, in some resource.
+
+    It may have received some of that in this cycle: it has at most what is left of it and what it loses.
+    """
     if own is None or other is None or own == other:
         yield f"{said.text} Both are in one queue"
         return
@@ -80,10 +83,24 @@ def _shares(case: Case, said: Said, own: int | None, other: int | None) -> Itera
     level = next((b for a, b in zip(path, theirs, strict=False) if a != b), theirs[-1])
     status = case.decision.queues[level]
     quota = case.cluster.queues[level].facts.quota
-    if all(
-        limit == UNLIMITED or has <= limit for limit, has in zip(quota, status.allocated_before, strict=True)
-    ):
+    lost = [task for task in _lost(case) if level in _path(case, task)]
+    most = [
+        max(before, after + sum(case.cluster.tasks[task].shape.request_vector[r] for task in lost))
+        for r, (before, after) in enumerate(zip(status.allocated_before, status.allocated_after, strict=True))
+    ]
+    if all(limit == UNLIMITED or has <= limit for limit, has in zip(quota, most, strict=True)):
         yield f"{said.text} Queue {case.cluster.queues[level].facts.name} is within its quota"
+
+
+def _lost(case: Case) -> list[int]:
+    """Tasks that are evicted in this cycle."""
+    return [step.task for group in case.decision.groups for step in group.evictions]
+
+
+def _path(case: Case, task: int) -> tuple[int, ...]:
+    """The queue of a task, and those above."""
+    queue = case.cluster.pod_groups[case.cluster.tasks[task].pod_group].queue
+    return () if queue is None else case.cluster.queues[queue].path
 
 
 def own_end(case: Case, said: Said) -> Iterator[str]:
@@ -270,7 +287,7 @@ def excess(case: Case, said: Said) -> Iterator[str]:
     """N GPUs more than requested are released: evicted pods hold so many beyond those of the placed ones."""
     told = amount(said.text)
     for group, _ in _own(case, said):
-        leaving = {step.task: step.node for step in group.evictions if not step.relocating}
+        leaving = {step.task: step.node for step in steps_of(group) if not step.relocating}
         taking = {
             step.task: step.node
             for step in (*group.reservations, *group.bindings)
