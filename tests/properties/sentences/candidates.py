@@ -106,8 +106,12 @@ def _suffice(case: Case, said: Said, leaving: list[int], why: str) -> Iterator[s
         if starts or not any(case.is_placed(each, said.about, only_free(case)) for each in amounts):
             yield f"{said.text} {'It may start' if starts else 'They would not'}"
     elif "a limit or quota" in why:
-        unbounded = [case.is_placed(_unbounded(each), said.about, only_free(case)) for each in gone]
-        if starts or not any(unbounded):
+        amounts = [anywhere(each, said.about) for each in gone]
+        bounded, unbounded = (
+            [case.is_placed(each, said.about, only_free(case)) for each in some]
+            for some in (amounts, [_unbounded(each) for each in amounts])
+        )
+        if starts or all(bounded) or not any(unbounded):
             yield f"{said.text} {'It may start' if starts else 'It would not without them'}"
 
 

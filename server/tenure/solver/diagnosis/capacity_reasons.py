@@ -35,7 +35,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Move
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.caller_state import PLANNED_STARTS
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.queue import QueueStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
@@ -161,6 +161,7 @@ class _CapacityChecks:
                     if kind.reason is None and self._fits(kind.group.index, kind.tasks):
                         kind.reason = self._order(kind.group.index, kind.tasks)
                 explain_kept(self._context, first, self._fits)
+        self._check_terminating([kind for kind in first if kind.reason is None])
         for place, kind in enumerate(self._kinds.values()):
             if kind.reason is None and place < MAX_CHECKS:
                 kind.reason = self._topology(kind.group.index, kind.tasks)
@@ -168,6 +169,32 @@ class _CapacityChecks:
                 kind.reason = self._free_capacity(kind.group.index, kind.tasks, kind.rejection)
             if self._released and kind.reason.code is ReasonCode.NO_CAPACITY and place < MAX_CHECKS:
                 kind.reason = self._released_first(kind.group.index, kind.tasks) or kind.reason
+
+    def _check_terminating(self, kinds: Sequence["_Kind"]) -> None:
+        """Give those their reason that only terminating pods keep from where they may run."""
+        related = [(kind, find_relation(self._context, kind.tasks)) for kind in kinds]
+        related = [(kind, relation) for kind, relation in related if relation]
+        leaving = self._terminating() if related else []
+        if not 0 < len(leaving) <= MAX_MOVES:
+            return
+        with self._undone(leaving):
+            for kind, relation in related:
+                if self._fits(kind.group.index, kind.tasks):
+                    detail = f"{relation}; it fits once terminating pods are gone"
+                    kind.reason = Rejection(ReasonCode.NO_CAPACITY, detail, source="release")
+
+    def _terminating(self) -> list[Move]:
+        """What has to be undone so that terminating pods are gone, and run that wait for them."""
+        gone, found, waiting = Placement(TaskStatus.SUCCEEDED), list[Move](), list[Move]()
+        for task, placement in enumerate(self._session.ledger.placements):
+            if placement.status is TaskStatus.RELEASING:
+                found.append(Move(task, gone, placement))
+            elif placement.status is TaskStatus.PIPELINED:
+                runs = Placement(
+                    TaskStatus.BINDING, placement.node, placement.gpu_groups, None, placement.zones
+                )
+                waiting.append(Move(task, runs, placement))
+        return [*waiting, *found] if found else []
 
     def _released_first(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """The reason of what would fit on what evictions release, if others did not come first."""
