@@ -207,7 +207,7 @@ class GuardFacts:
         return GuardFacts(replace(self.cluster, eviction_history=tuple(memory.values())), self.guards)
 
     def of(self, cluster: Cluster) -> "GuardFacts":
-        """The same guards on another cluster."""
+        """Facts on another cluster, by the same guards."""
         return GuardFacts(cluster, self.guards)
 
     def begins_before(self, later: int) -> bool:

@@ -172,14 +172,13 @@ class _CapacityChecks:
 
     def _check_terminating(self, kinds: Sequence["_Kind"]) -> None:
         """Give those their reason that only terminating pods keep from where they may run."""
-        related = [(kind, find_relation(self._context, kind.tasks)) for kind in kinds]
-        related = [(kind, relation) for kind, relation in related if relation]
-        leaving = self._terminating() if related else []
+        leaving = self._terminating() if kinds else []
         if not 0 < len(leaving) <= MAX_MOVES:
             return
+        related = [(kind, find_relation(self._context, kind.tasks)) for kind in kinds]
         with self._undone(leaving):
             for kind, relation in related:
-                if self._fits(kind.group.index, kind.tasks):
+                if relation and self._fits(kind.group.index, kind.tasks):
                     detail = f"{relation}; it fits once terminating pods are gone"
                     kind.reason = Rejection(ReasonCode.NO_CAPACITY, detail, source="release")
 
@@ -362,6 +361,8 @@ class _Kind:
 
 def _by_evictions(found: FoundObstacle, relation: str) -> str:
     """Why evictions do not help, as the end of a detail."""
+    if found.is_kept_by_share:
+        return ", and what permitted evictions would free is not enough, because of fair shares"
     match found.kind:
         case EvictionObstacle.FRAGMENTS:
             return ", and what permitted evictions would free is on too many nodes"

@@ -73,6 +73,8 @@ class FoundObstacle(NamedTuple):
     """Whether it is a relation that is missing, which a plugin describes."""
     by_share: Rejection | None = None
     """How fair shares keep the pod group waiting, if they do."""
+    is_kept_by_share: bool = False
+    """Whether it would fit if fair shares did not keep pods that an action may take otherwise."""
 
 
 @final
@@ -170,7 +172,7 @@ class EvictionObstacles:
         if missing is not None and not is_kept:
             return missing
         # No action alone frees enough, or other queues exceed their shares, but not by enough.
-        return FoundObstacle(EvictionObstacle.AMOUNTS)
+        return FoundObstacle(EvictionObstacle.AMOUNTS, is_kept_by_share=is_kept)
 
     def _is_kept_by_share(
         self, search: EvictionAction, pod_group: int, tasks: list[int], found: _Takable
