@@ -13,7 +13,7 @@ from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
 PORT: Final = [HostPort(80, "TCP")]
-ONCE_GONE: Final = "; it fits once terminating pods are gone"
+ONCE_GONE: Final = "; it fits once terminating pods are gone, but another pod group may come first"
 
 
 def neighbours(status: TaskStatus, gpus: int = 8, **first: int) -> Cluster:

@@ -52,6 +52,7 @@ LOSING: Final = Rejection(
     "pods of it are evicted in this cycle, and the rest is too few to start",
     source="search",
 )
+_ONCE_GONE: Final = "it fits once terminating pods are gone, but another pod group may come first"
 MAX_MOVES: Final = 2_000
 """Placements of a cycle that are undone to look at its beginning; after more, the order is not checked."""
 
@@ -179,7 +180,7 @@ class _CapacityChecks:
         with self._undone(leaving):
             for kind, relation in related:
                 if relation and self._fits(kind.group.index, kind.tasks):
-                    detail = f"{relation}; it fits once terminating pods are gone"
+                    detail = f"{relation}; {_ONCE_GONE}"
                     kind.reason = Rejection(ReasonCode.NO_CAPACITY, detail, source="release")
 
     def _terminating(self) -> list[Move]:
@@ -309,7 +310,8 @@ class _CapacityChecks:
             detail += _by_evictions(found, relation)
         chains = self._session.chains
         source = chains.name(chains.placement_filters[0]) if relation else "search"
-        is_own = not relation and not found.is_relation
+        is_of_others = found.kind is EvictionObstacle.SEARCH and bool(found.detail)  # it names a queue
+        is_own = not relation and not found.is_relation and not is_of_others
         return Rejection(
             ReasonCode.NO_CAPACITY, "; ".join([detail, *unchecked]), source=source, for_owner=is_own
         )

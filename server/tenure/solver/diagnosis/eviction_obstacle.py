@@ -38,6 +38,8 @@ FIRST_EVICTED: Final = 8
 """Pods that leave before it is first checked whether this is enough; then twice as many."""
 MAX_LOOKS: Final = 4_000
 """Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
+MAX_DROPPED: Final = 32
+"""Pods of which each is tried whether it could stay."""
 EXPLAINED: Final = 10
 """Times these numbers, where a single pod group is explained."""
 _SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
@@ -194,23 +196,36 @@ class EvictionObstacles:
         """
         if not _is_of_others(search):
             return ""
-        enough, known = 1, len(permitted)
+        by_group: dict[int, list[int]] = {}
+        for task in self._needed_of(pod_group, tasks, permitted):
+            by_group.setdefault(self._session.cluster.tasks[task].pod_group, []).append(task)
+        batches = tuple([Batch(group, tuple(taken)) for group, taken in by_group.items()])
+        self._session.chains.on_search_start(pod_group, tasks)
+        with self._session.statement() as trial:
+            self._evict(trial, [task for taken in by_group.values() for task in taken])
+            scenario = Scenario(pod_group, tuple(tasks), (), batches)
+            rejection = self._session.chains.allows_scenario(search.action, scenario)
+        return rejection.detail if rejection is not None and rejection.code in _SHARES else ""
+
+    def _needed_of(self, pod_group: int, tasks: list[int], permitted: Sequence[int]) -> Sequence[int]:
+        """Some of these tasks, in this order, none of which could stay; it fits once they leave.
+
+        All of them if they are many. Not counted as looks of later pod groups.
+        """
+        left, enough, known = self._left, 1, len(permitted)
         while enough < known:
             middle = (enough + known) // 2
             if self._fits_beside(pod_group, tasks, permitted[:middle]):
                 known = middle
             else:
                 enough = middle + 1
-        by_group: dict[int, list[int]] = {}
-        for task in permitted[:enough]:
-            by_group.setdefault(self._session.cluster.tasks[task].pod_group, []).append(task)
-        batches = tuple([Batch(group, tuple(taken)) for group, taken in by_group.items()])
-        self._session.chains.on_search_start(pod_group, tasks)
-        with self._session.statement() as trial:
-            self._evict(trial, permitted[:enough])
-            scenario = Scenario(pod_group, tuple(tasks), (), batches)
-            rejection = self._session.chains.allows_scenario(search.action, scenario)
-        return rejection.detail if rejection is not None and rejection.code in _SHARES else ""
+        needed = list(permitted[:enough])
+        for task in list(needed) if enough <= MAX_DROPPED else ():
+            rest = [other for other in needed if other != task]
+            if rest and self._fits_beside(pod_group, tasks, rest):
+                needed = rest
+        self._left = left - len(permitted)
+        return needed
 
     def _missing_beside_all(
         self, pod_group: int, tasks: list[int], takable: Sequence[_Takable]
