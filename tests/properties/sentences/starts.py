@@ -43,6 +43,7 @@ def has_reserved(case: Case, said: Said) -> Iterator[str]:
         yield f"{said.text} The outcome is {outcome.kind.name}"
     leaving = any(task.placement.status is TaskStatus.RELEASING for task in case.cluster.tasks)
     leaving = leaving or bool(case.cluster.in_flight) or any(node.other_pods for node in case.cluster.nodes)
+    leaving = leaving or any(group.evictions for group in case.decision.groups)
     if outcome.kind is OutcomeKind.WAITING_FOR_RELEASE and not leaving:
         yield f"{said.text} No pod terminates"
 
