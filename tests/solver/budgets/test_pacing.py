@@ -66,6 +66,17 @@ def test_e15_3_a_commit_waits_for_its_tokens(speedups: tuple[str, ...]) -> None:
     assert not evicted(before, answer(before, profile(TEN, speedups=speedups)))
 
 
+def test_the_end_is_the_first_time_with_enough_tokens() -> None:
+    """Between two thousandths of a token, the cycle has fewer tokens than the state will have added."""
+    slow = TEN._replace(added=1)
+    builder = gang(3, tokens=1_500)
+    cluster = replace(builder.build(), now=NOW + SECOND)
+    end = told(builder, answer(cluster, profile(slow)))[2]
+    assert end == NOW + HOUR * 3 // 2
+    assert not evicted(replace(cluster, now=end - 1), answer(replace(cluster, now=end - 1), profile(slow)))
+    assert len(evicted(replace(cluster, now=end), answer(replace(cluster, now=end), profile(slow)))) == 3
+
+
 @SPEED
 def test_e15_3_a_large_gang_passes_with_a_full_bucket_and_leaves_a_debt(speedups: tuple[str, ...]) -> None:
     builder = gang(6, tokens=4_000)

@@ -120,7 +120,7 @@ class Pacing:
             before, after = self._before(number, self._cluster.now), self._tokens(number)
             full = None
             if after < rate.burst * TOKEN:
-                full = self._cluster.now + rate.time_for(rate.burst * TOKEN - after)
+                full = self._time_of(number, rate.burst * TOKEN)
             refused, is_changed = self.refusals[number], self._paid[number] > 0 or self._returned[number] > 0
             payers = frozenset(self._payers(rate, commits))
             by_group = rate.unit == POD_GROUPS
@@ -167,7 +167,7 @@ class Pacing:
                 continue
             self.refusals[number] += 1
             tokens = self._tokens(number)
-            until = self._cluster.now + rate.time_for(needed - tokens)
+            until = self._time_of(number, needed)
             have = f"{format_tokens(tokens)} of {rate.burst} tokens"
             detail = f"eviction rate {rate.name} has {have}, and {needed // TOKEN} are needed"
             if found is None or found.until is None or until > found.until:
@@ -198,6 +198,16 @@ class Pacing:
         rate = self._rates[number]
         left = self._before(number, self._cluster.now) - self._paid[number]
         return left if time is None else rate.refilled(left, time - self._cluster.now)
+
+    def _time_of(self, number: int, needed: int) -> int:
+        """When the rate first has so many tokens, unless more are paid.
+
+        A state that stays as it is counts from its own time: since then, parts of a thousandth were added.
+        """
+        rate, state, now = self._rates[number], self._states[number], self._cluster.now
+        if state is None or self._paid[number] or self._returned[number]:
+            return now + rate.time_for(needed - self._tokens(number))
+        return max(state.time + rate.time_for(needed - state.tokens), now)
 
     def _before(self, number: int, time: int) -> int:
         """Tokens at a time without the commits; a rate without a state is full."""
