@@ -34,7 +34,11 @@ def with_pods(play: Play) -> set[str]:
 
 
 def real_starts(story: Story, play: Play) -> dict[str, float]:
-    """When each job first starts, in minutes, with cycles when something ends and at wake times."""
+    """When each job first starts, in minutes.
+
+    Cycles run when something ends, at wake times, and a minute after a cycle that changed something: callers
+    report that, and pods that were bound may be evicted then.
+    """
     runtimes = {job.name: job.runtime for job in story.jobs}
     begin, now, first = play.cluster.now, 0.0, dict[str, float]()
     begun: dict[str, float] = {}
@@ -49,7 +53,8 @@ def real_starts(story: Story, play: Play) -> dict[str, float]:
         times = [at + runtimes[name] for name, at in begun.items()]
         if result.next_wake_time is not None:
             times.append((result.next_wake_time - begin) / MINUTE)
-        times.append(now + (1 if any(group.evictions for group in result.groups) else 60))
+        is_changed = any(group.evictions or group.bindings for group in result.groups)
+        times.append(now + (1 if is_changed else 60))
         now = min(each for each in times if each > now)
     return first
 
