@@ -9,7 +9,13 @@ from tenure.integration.journal_format import pack_journal, unpack_journal
 from tenure.integration.ports import JournalUnreadable
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, DecisionResult, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRateState, PlannedStart, QueueRuntimes, QueueUsage
+from tenure.v1.snapshot_pb2 import (
+    EvictionRateState,
+    PlannedStart,
+    PostponedPodGroup,
+    QueueRuntimes,
+    QueueUsage,
+)
 from tenure.wire.carried import STORED
 
 from tests.kubernetes.apply.decision_groups import bind, evict, group, reserve, set_eviction_record
@@ -26,6 +32,7 @@ def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
     made.carried["queue_usage"]["q"] = QueueUsage(queue="q", normalized={"gpu": 5})
     made.carried["queue_runtimes"]["q"] = QueueRuntimes(queue="q", sizes=[{"gpu_milli": 1, "seconds": [5]}])
     made.carried["planned_starts"]["w"] = PlannedStart(pod_group="w", held=5)
+    made.carried["postponed_pod_groups"]["p"] = PostponedPodGroup(pod_group="p", since={"seconds": 5})
     made.carried["eviction_rates"]["ten"] = EvictionRateState(
         name="ten", tokens_milli=-2_000, time={"seconds": 5}
     )

@@ -272,10 +272,21 @@ def _change_planned_starts(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
         row.pods.add(node=draw.choice(nodes), shape=draw.choice(snapshot.shapes).id, pods=1)
 
 
+def _change_postponed(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    rows = snapshot.postponed_pod_groups
+    if rows and draw.chance(50):
+        del rows[draw.integer(0, len(rows) - 1)]
+        return
+    name = draw.choice(["gone", *(group.uid for group in snapshot.pod_groups)])
+    if name not in {row.pod_group for row in rows}:
+        rows.add(pod_group=name, since=snapshot.now)
+
+
 _CHANGES: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group),
     *(_change_node, _change_queue, _add_eviction_record, _change_in_flight),
     *(_change_budgets, _change_usage, _change_runtimes, _change_holds, _change_planned_starts),
+    _change_postponed,
 )
 _CHANGES_OF_WORKLOADS: Final = (
     *(_change_pods, _remove_pods, _new_group, _remove_group, _change_in_flight),

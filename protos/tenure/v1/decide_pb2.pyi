@@ -129,16 +129,20 @@ class DecideResponse(_message.Message):
     def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ..., set_aside: _Optional[_Union[_state_pb2.SetAsideRows, _Mapping]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudgetStatus, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateStatus, _Mapping]]] = ..., state_patches: _Optional[_Iterable[_Union[StatePatch, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[_snapshot_pb2.PlannedStart, _Mapping]]] = ..., start_estimates: _Optional[_Iterable[_Union[_explain_pb2.StartEstimate, _Mapping]]] = ..., pod_group_statuses: _Optional[_Iterable[_Union[_pod_group_status_pb2.PodGroupStatus, _Mapping]]] = ..., shared_time: bool = ..., unusable_gpus: _Optional[_Union[_pod_group_status_pb2.UnusableGpus, _Mapping]] = ...) -> None: ...
 
 class StatePatch(_message.Message):
-    __slots__ = ("set_eviction_rate", "set_queue_usage", "set_planned_start", "delete_planned_start")
+    __slots__ = ("set_eviction_rate", "set_queue_usage", "set_planned_start", "delete_planned_start", "set_postponed_pod_group", "delete_postponed_pod_group")
     SET_EVICTION_RATE_FIELD_NUMBER: _ClassVar[int]
     SET_QUEUE_USAGE_FIELD_NUMBER: _ClassVar[int]
     SET_PLANNED_START_FIELD_NUMBER: _ClassVar[int]
     DELETE_PLANNED_START_FIELD_NUMBER: _ClassVar[int]
+    SET_POSTPONED_POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    DELETE_POSTPONED_POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     set_eviction_rate: _snapshot_pb2.EvictionRateState
     set_queue_usage: _snapshot_pb2.QueueUsage
     set_planned_start: _snapshot_pb2.PlannedStart
     delete_planned_start: str
-    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ..., set_planned_start: _Optional[_Union[_snapshot_pb2.PlannedStart, _Mapping]] = ..., delete_planned_start: _Optional[str] = ...) -> None: ...
+    set_postponed_pod_group: _snapshot_pb2.PostponedPodGroup
+    delete_postponed_pod_group: str
+    def __init__(self, set_eviction_rate: _Optional[_Union[_snapshot_pb2.EvictionRateState, _Mapping]] = ..., set_queue_usage: _Optional[_Union[_snapshot_pb2.QueueUsage, _Mapping]] = ..., set_planned_start: _Optional[_Union[_snapshot_pb2.PlannedStart, _Mapping]] = ..., delete_planned_start: _Optional[str] = ..., set_postponed_pod_group: _Optional[_Union[_snapshot_pb2.PostponedPodGroup, _Mapping]] = ..., delete_postponed_pod_group: _Optional[str] = ...) -> None: ...
 
 class EvictionRateStatus(_message.Message):
     __slots__ = ("name", "before_milli", "after_milli", "full_time", "refusals")

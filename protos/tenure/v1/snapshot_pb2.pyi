@@ -166,7 +166,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes", "postponed_pod_groups")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -186,6 +186,7 @@ class ClusterSnapshot(_message.Message):
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_RUNTIMES_FIELD_NUMBER: _ClassVar[int]
+    POSTPONED_POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -205,7 +206,16 @@ class ClusterSnapshot(_message.Message):
     eviction_rates: _containers.RepeatedCompositeFieldContainer[EvictionRateState]
     planned_starts: _containers.RepeatedCompositeFieldContainer[PlannedStart]
     queue_runtimes: _containers.RepeatedCompositeFieldContainer[QueueRuntimes]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[PlannedStart, _Mapping]]] = ..., queue_runtimes: _Optional[_Iterable[_Union[QueueRuntimes, _Mapping]]] = ...) -> None: ...
+    postponed_pod_groups: _containers.RepeatedCompositeFieldContainer[PostponedPodGroup]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ..., disruption_budgets: _Optional[_Iterable[_Union[DisruptionBudget, _Mapping]]] = ..., queue_usage: _Optional[_Iterable[_Union[QueueUsage, _Mapping]]] = ..., eviction_rates: _Optional[_Iterable[_Union[EvictionRateState, _Mapping]]] = ..., planned_starts: _Optional[_Iterable[_Union[PlannedStart, _Mapping]]] = ..., queue_runtimes: _Optional[_Iterable[_Union[QueueRuntimes, _Mapping]]] = ..., postponed_pod_groups: _Optional[_Iterable[_Union[PostponedPodGroup, _Mapping]]] = ...) -> None: ...
+
+class PostponedPodGroup(_message.Message):
+    __slots__ = ("pod_group", "since")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, pod_group: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class QueueRuntimes(_message.Message):
     __slots__ = ("queue", "time", "sizes")

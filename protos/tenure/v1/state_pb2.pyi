@@ -129,7 +129,7 @@ class StateDelta(_message.Message):
     def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
 
 class StateKeys(_message.Message):
-    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes")
+    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups", "disruption_budgets", "queue_usage", "eviction_rates", "planned_starts", "queue_runtimes", "postponed_pod_groups")
     NODES_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +144,7 @@ class StateKeys(_message.Message):
     EVICTION_RATES_FIELD_NUMBER: _ClassVar[int]
     PLANNED_STARTS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_RUNTIMES_FIELD_NUMBER: _ClassVar[int]
+    POSTPONED_POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     queues: _containers.RepeatedScalarFieldContainer[str]
     pod_groups: _containers.RepeatedScalarFieldContainer[str]
@@ -158,7 +159,8 @@ class StateKeys(_message.Message):
     eviction_rates: _containers.RepeatedScalarFieldContainer[str]
     planned_starts: _containers.RepeatedScalarFieldContainer[str]
     queue_runtimes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., planned_starts: _Optional[_Iterable[str]] = ..., queue_runtimes: _Optional[_Iterable[str]] = ...) -> None: ...
+    postponed_pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ..., disruption_budgets: _Optional[_Iterable[str]] = ..., queue_usage: _Optional[_Iterable[str]] = ..., eviction_rates: _Optional[_Iterable[str]] = ..., planned_starts: _Optional[_Iterable[str]] = ..., queue_runtimes: _Optional[_Iterable[str]] = ..., postponed_pod_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
     __slots__ = ("delta", "faults")

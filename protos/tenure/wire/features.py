@@ -39,6 +39,7 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "notices": ("PodGroup.notice", "InFlightGroup.notices", "Decision.notify"),
     "planned-starts": ("ClusterSnapshot.planned_starts",),
     "pod-group-statuses": ("DecideRequest.include_pod_group_statuses",),
+    "postponed-pod-groups": ("ClusterSnapshot.postponed_pod_groups",),
     "preemptibility-labels": ("PodGroup.is_preemptibility_label",),
     "protected-minimum": ("PodGroup.preemptibility",),
     "queue-runtimes": ("ClusterSnapshot.queue_runtimes",),

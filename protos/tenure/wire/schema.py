@@ -237,6 +237,7 @@ ROWS: Final = (
             *messages("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims"),
             *messages("eviction_history", "pod_columns", "in_flight_groups", "disruption_budgets"),
             *messages("eviction_rates", "queue_usage", "planned_starts", "queue_runtimes"),
+            *messages("postponed_pod_groups"),
         ),
     ),
     Row(
@@ -533,6 +534,13 @@ ROWS: Final = (
         key=("pod_group",),
         max_rows=10_000,
         carried=Carried(set_by="set_planned_start", deleted_by="delete_planned_start", ages=True),
+    ),
+    Row(
+        pb.PostponedPodGroup,
+        (name("pod_group", _K.POD_GROUP), *values("since")),
+        key=("pod_group",),
+        max_rows=10_000,
+        carried=Carried(set_by="set_postponed_pod_group", deleted_by="delete_postponed_pod_group"),
     ),
     Row(pb.PlannedPods, (name("node", _K.NODE), name("shape", _K.SHAPE), *values("pods"))),
     Row(pb.BackfillOwners, (name("pod_groups", _K.POD_GROUP),)),

@@ -21,6 +21,7 @@ from tenure.v1.decision_pb2 import (
     OUTCOME_KIND_BUDGET_EXHAUSTED,
     OUTCOME_KIND_WAITING_FOR_VICTIMS,
 )
+from tenure.wire.carried import StoredRows, add_rows
 
 from tests.attacks.overload.preference_flood import Gang, preference_flood
 
@@ -122,6 +123,42 @@ def test_queue_has_its_turn_beside_one_that_keeps_an_action_busy_r2_24() -> None
     ticks = _ticks_of_allocate(snapshot)
     assert _kind(_decide(snapshot, Unshared(ticks // 2)), "small") == OUTCOME_KIND_BUDGET_EXHAUSTED
     assert _kind(_decide(snapshot, CountedDeadline(ticks // 2)), "small") == OUTCOME_KIND_BOUND
+
+
+def _behind_failures() -> pb.ClusterSnapshot:
+    """In the queue of the attack, the gang `fits` comes last, and could start."""
+    snapshot = preference_flood(GANGS, NODES, GANG)
+    snapshot.shapes.add(id="small", requests={"cpu_milli": 1_000})
+    group = snapshot.pod_groups.add(uid="fits", name="fits", queue="evil", min_member=GANG.pods)
+    group.creation_time.CopyFrom(snapshot.now)
+    for number in range(GANG.pods):
+        uid = f"fits-{number}"
+        snapshot.pods.add(uid=uid, pod_group="fits", shape="small", status=pb.POD_STATUS_PENDING)
+    for each in snapshot.pod_groups:
+        each.priority = int(each.uid != "fits")
+    return snapshot
+
+
+def _kinds_in_turn(snapshot: pb.ClusterSnapshot, ticks: int, cycles: int, *, stores: bool) -> list[int]:
+    """What becomes of the gang in cycles of so many looks at the time."""
+    engine, kinds, stored = Engine(replace(default_profile(), actions=("allocate",))), [], StoredRows()
+    for _ in range(cycles):
+        content = engine.decide(DecideRequest(snapshot=snapshot), CountedDeadline(ticks)).content
+        response = DecideResponse.FromString(content)
+        kinds.append(_kind(response, "fits"))
+        stored.store(response, is_accepted=False)
+        snapshot.now.seconds += 30
+        del snapshot.postponed_pod_groups[:]
+        if stores:
+            add_rows(snapshot, {"postponed_pod_groups": stored["postponed_pod_groups"]})
+    return kinds
+
+
+def test_pod_group_behind_failures_of_its_queue_has_its_turn_in_a_later_cycle_r2_25() -> None:
+    snapshot = _behind_failures()
+    ticks = _ticks_of_allocate(snapshot) // 4
+    assert set(_kinds_in_turn(snapshot, ticks, 4, stores=False)) == {OUTCOME_KIND_BUDGET_EXHAUSTED}
+    assert OUTCOME_KIND_BOUND in _kinds_in_turn(snapshot, ticks, 12, stores=True)
 
 
 def test_deadline_of_a_call_tells_the_time_without_that_for_the_response_r2_23() -> None:

@@ -261,6 +261,19 @@ def _planned_starts_of_unknown_pod_groups(snapshot: pb.ClusterSnapshot, count: i
         snapshot.planned_starts.add(pod_group=f"gone{i}", since=TIME)
 
 
+def _postponed(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    """Of pod groups that wait."""
+    for i in range(count):
+        add_group(snapshot, f"w{i}", last_start_time=None)
+        add_pod(snapshot, f"wp{i}", pod_group=f"w{i}", status=pb.POD_STATUS_PENDING, node="")
+        snapshot.postponed_pod_groups.add(pod_group=f"w{i}", since=TIME)
+
+
+def _postponed_unknown_pod_groups(snapshot: pb.ClusterSnapshot, count: int) -> None:
+    for i in range(count):
+        snapshot.postponed_pod_groups.add(pod_group=f"gone{i}", since=TIME)
+
+
 def _planned_pods(snapshot: pb.ClusterSnapshot, count: int) -> None:
     _planned_starts(snapshot, 1)
     for i in range(count):
@@ -300,6 +313,7 @@ ROWS: Final[dict[str, tuple[Fill, ...]]] = {
     "ClusterSnapshot.eviction_rates": (_eviction_rates,),
     "ClusterSnapshot.disruption_budgets": (_budgets_of_pods, _one_budget_of_many_pods),
     "ClusterSnapshot.planned_starts": (_planned_starts, _planned_starts_of_unknown_pod_groups),
+    "ClusterSnapshot.postponed_pod_groups": (_postponed, _postponed_unknown_pod_groups),
     "PlannedStart.pods": (_planned_pods,),
     "BackfillOwners.pod_groups": (_backfill_owners,),
     "ClusterSnapshot.queue_usage": (_queue_usage, _usage_of_unknown_queues),

@@ -281,6 +281,11 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.planned_starts.add(pod_group='g', since={'seconds': 1}).start_time.nanos = -1": (
         f"planned_starts[0].start_time: -1 {_NANOS}",
     ),
+    "s.postponed_pod_groups.extend([pb.PostponedPodGroup(pod_group='g')] * 2)": (
+        "postponed_pod_groups[0].since: is required",
+        "postponed_pod_groups[1].pod_group: 'g' is already used by element 0",
+        "postponed_pod_groups[1].since: is required",
+    ),
     "s.queue_usage.add(queue='q').used.rate.gpu = -1": (
         "queue_usage[0].time: is required",
         "queue_usage[0].used.rate.gpu: -1 is negative",

@@ -13,9 +13,13 @@ from tenure.codec.carried.history import (
     encode_eviction_rates,
 )
 from tenure.codec.carried.planned_starts import decode_planned_starts, encode_planned_starts
+from tenure.codec.carried.postponed_pod_groups import (
+    decode_postponed_pod_groups,
+    encode_postponed_pod_groups,
+)
 from tenure.codec.carried.runtimes import decode_queue_runtimes, encode_queue_runtimes
 from tenure.codec.carried.usage import decode_queue_usage, encode_queue_usage
-from tenure.solver.model.caller_state import PLANNED_STARTS
+from tenure.solver.model.caller_state import PLANNED_STARTS, POSTPONED
 from tenure.solver.model.carried import NO_CARRIED_ROWS, CarriedChange, CarriedRows, RowKind
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.disruption_limits import DISRUPTION_BUDGETS, EVICTION_RATES
@@ -81,6 +85,11 @@ CODECS: Final = (
         PLANNED_STARTS,
         lambda rows, known, found: decode_planned_starts(rows, known.nodes(), known.shapes(), found),
         encode_planned_starts,
+    ),
+    RowCodec(
+        POSTPONED,
+        lambda rows, known, found: decode_postponed_pod_groups(rows, found),
+        lambda cluster, rows: encode_postponed_pod_groups(rows),
     ),
 )
 """Kinds in the order of their patches in a response."""

@@ -30,7 +30,9 @@ class EvictionLoop:
         self._budget = Budget.of(context.session.options, context.session.stop)
         are_alike = action.starts_by_request and not context.session.disruptions.hold_for_a_time(action)
         self._failures = context.failures(are_alike)
-        self._preemptors = QueueSlices(context.session, context.gangs, _MAX_FAILURES)
+        self._preemptors = QueueSlices(
+            context.session, context.gangs, _MAX_FAILURES, self._budget.is_half_used
+        )
 
     def go_on(self, end: int | None) -> bool:
         """Search for pod groups until this time is left, or the budget of the action is used up.
@@ -69,7 +71,7 @@ class EvictionLoop:
 
     def _give_up(self, preemptors: QueueSlices) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
-        while not self._context.skips_known_failures and (pod_group := preemptors.pop()) is not None:
+        for pod_group in () if self._context.skips_known_failures else preemptors.take_rest():
             self._session.reject(pod_group, BUDGET_EXHAUSTED)
 
 

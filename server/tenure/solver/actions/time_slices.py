@@ -5,14 +5,19 @@ may use an equal share of what is left. If it is not done then, it goes on when 
 (semantics R2.23). When half of a slice is over, a leaf queue may use an equal share of the other half for pod
 groups that fail. If it used that up, those of all other queues go first, then the rest, the smallest pod
 groups first (R2.24). Where actions take less than half of their shares, decisions do not depend on the time.
+What a cycle does not evaluate goes first in the second half of the next one (`postponed`, R2.25).
 """
 
+from collections.abc import Callable, Sequence
 from typing import Protocol, final
 
+from tenure.solver.actions.postponed import PostponedFirst, postponed_in, postponed_rows
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.session import Session
+from tenure.solver.model.caller_state import PostponedPodGroup
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
+from tenure.terms.cancellation import never
 
 
 class Work(Protocol):
@@ -28,8 +33,12 @@ class ActionSlices:
 
     def __init__(self, session: Session, *, are_shared: bool) -> None:
         """`are_shared`: whether actions may be interrupted at all."""
-        self._stop = session.stop
+        self._stop, self._cluster = session.stop, session.cluster
         self._are_shared = are_shared and session.stop.has_time
+        self.postponed = postponed_in(session.cluster) if are_shared else {}
+        """Pod groups that earlier cycles did not evaluate, with the times since when."""
+        self._all: list[QueueSlices] | None = [] if are_shared else None
+        """Pod groups of all actions. None: those that were not evaluated are not asked for."""
         self.waiting = 1
         """Actions that have not had their slice, with the one that has it now."""
         self._unfinished: list[tuple[str, Work]] = []
@@ -67,9 +76,24 @@ class ActionSlices:
         """Whether an action of this name was interrupted, and goes on later."""
         return any(other == name for other, _ in self._unfinished)
 
+    def add(self, pod_groups: "QueueSlices") -> None:
+        """Note the pod groups of an action."""
+        if self._all is not None:
+            self._all.append(pod_groups)
+
+    def postponed_rows(self) -> Sequence[PostponedPodGroup] | None:
+        """What the caller is to store: pod groups that an action did not evaluate. None: it is not known."""
+        if self._all is None:
+            return None
+        left = {pod_group for each in self._all for pod_group in each.take_rest()}
+        untried = {
+            pod_group for each in self._all for pod_group in each.take_rest() if pod_group not in each.tried
+        }
+        return postponed_rows(self._cluster, left, untried) if left else ()
+
     def close(self) -> None:
         """Release actions that could not go on."""
-        self._unfinished = []
+        self._unfinished, self._all = [], None
 
 
 @final
@@ -84,9 +108,11 @@ class QueueSlices:
         session: Session,
         gangs: GangPlanner,
         max_failures: int | None = None,
+        is_half_used: Callable[[], bool] = never,
     ) -> None:
         """`max_failures` are the failures of a leaf queue after which all other queues go first, whatever the
-        time; None: any number.
+        time; None: any number. `is_half_used` says whether half of what limits the action is used, whatever
+        the time.
         """
         self._session = session
         self._stop = session.stop
@@ -95,7 +121,13 @@ class QueueSlices:
         self._max_failures = max_failures
         self._failures = [0] * len(session.cluster.queues)
         """Failures by queue."""
-        self._tree = self._later = QueueTree(session)
+        self._is_half_used = is_half_used
+        self._postponed: dict[int, int] | None = None
+        """Pod groups that were postponed, and were not tried yet; None: the action did not begin."""
+        self._rest: list[int] = []
+        self.tried: set[int] = set()
+        """Pod groups that had their turn, whether or not it was interrupted."""
+        self._tree = self._later = PostponedFirst(session, QueueTree(session), {})
         self._done: set[int] = set()
         """Pod groups that are not tried in a later slice."""
         self._end: int | None = None
@@ -112,7 +144,10 @@ class QueueSlices:
 
     def begin(self, tree: QueueTree, end: int | None, slices: ActionSlices) -> None:
         """Begin a slice: until this time is left. The tree has all pod groups that take part."""
-        self._tree, self._later = tree, QueueTree(self._session)
+        if self._postponed is None:
+            self._postponed = dict(slices.postponed)
+            slices.add(self)
+        self._tree, self._later = self._first(tree), self._first(QueueTree(self._session))
         self._end = end
         if end is not None:
             half = max(self._stop.time_left() - end, 0) // 2
@@ -126,7 +161,7 @@ class QueueSlices:
 
     def pop(self) -> int | None:
         """The next pod group; None: there are no more."""
-        while (entry := self._tree.pop()) is not None:
+        while (entry := self._tree.pop(self._is_second_half)) is not None:
             self._stop.check()
             if entry.pod_group in self._done:
                 continue
@@ -134,7 +169,7 @@ class QueueSlices:
             if queue is None or not self._is_behind(queue):
                 return self._begin_attempt(entry.pod_group, is_later=False)
             self._push_later(queue, entry)
-        last = self._later.pop()
+        last = self._later.pop(self._is_second_half)
         return None if last is None else self._begin_attempt(last.pod_group, is_later=True)
 
     def push(self, entry: QueueTreeEntry) -> None:
@@ -166,8 +201,30 @@ class QueueSlices:
         self._used[queue] = max(self._used.get(queue, 0), self._share)
         self._push_later(queue, entry)
 
+    def take_rest(self) -> Sequence[int]:
+        """Pod groups that were not evaluated. None is left."""
+        for line in (self._tree, self._later):
+            while (entry := line.pop(never)) is not None:
+                if entry.pod_group not in self._done:
+                    self._rest.append(entry.pod_group)
+        return self._rest
+
+    def _first(self, tree: QueueTree) -> PostponedFirst:
+        return PostponedFirst(self._session, tree, self._postponed or {})
+
+    def _is_second_half(self) -> bool:
+        """Whether the postponed pod groups precede the others."""
+        if self._is_half_used():
+            return True
+        is_late = self._end is not None and self._stop.time_left() <= self._free
+        self._stop.has_mattered = self._stop.has_mattered or is_late
+        return is_late
+
     def _begin_attempt(self, pod_group: int, *, is_later: bool) -> int:
         self._is_later = is_later
+        self.tried.add(pod_group)
+        if self._postponed:
+            self._postponed.pop(pod_group, None)
         if self._end is not None:
             self._done.add(pod_group)
             self._began = self._stop.time_left()

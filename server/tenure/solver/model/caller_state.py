@@ -137,3 +137,15 @@ class PlannedStart(NamedTuple):
 
 
 PLANNED_STARTS: Final[RowKind[PlannedStart]] = RowKind("planned_starts", attrgetter("pod_group"))
+
+
+class PostponedPodGroup(NamedTuple):
+    """A pod group that a cycle did not evaluate, because time or simulations were used up (R2.25)."""
+
+    pod_group: str
+    """Uid."""
+    since: int
+    """Time of the first cycle that did not evaluate it, in nanoseconds."""
+
+
+POSTPONED: Final[RowKind[PostponedPodGroup]] = RowKind("postponed_pod_groups", attrgetter("pod_group"))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.model.caller_state import POSTPONED
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.disruption_limits import EVICTION_RATES
 from tenure.solver.model.verdict import Protection
@@ -42,6 +43,8 @@ def build_result(context: CycleContext, is_complete: bool, check: Callable[[], N
     check()
     queues, rates = session.chains.queue_status(), session.disruptions.pacing.status(session.commits)
     session.carry(EVICTION_RATES, [rate.state(session.cluster.now) for rate in rates if rate.is_changed])
+    if (postponed := context.slices.postponed_rows()) is not None:
+        session.carry_all(POSTPONED, postponed)
     changes, next_change_time = session.chains.carried_changes(queues, bool(session.phases.pending))
     session.carried.extend(changes)
     if next_change_time is not None:

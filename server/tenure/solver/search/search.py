@@ -103,7 +103,7 @@ class Budget:
     def __init__(self, per_pod_group: int, action: int, stop: StopSignal | None = None) -> None:
         """With `stop`, a search also ends when the slice is over."""
         self._per_pod_group = per_pod_group
-        self._action = action
+        self._action, self._half = action, action // 2
         self._pod_group = 0
         self._checks, self._action_checks, self._last_checks = 0, MAX_CHECKS, 0
         self._is_last_resort = False
@@ -158,6 +158,10 @@ class Budget:
     def is_exhausted(self) -> bool:
         """Whether the search for the pod group must end."""
         return self._pod_group <= 0 or self._stop.is_slice_over
+
+    def is_half_used(self) -> bool:
+        """Whether half of the simulations of the action are used."""
+        return self._action <= self._half
 
     @property
     def is_over(self) -> bool:
