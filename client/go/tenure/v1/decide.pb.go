@@ -528,6 +528,8 @@ type StatePatch struct {
 	//	*StatePatch_SetQueueUsage
 	//	*StatePatch_SetPlannedStart
 	//	*StatePatch_DeletePlannedStart
+	//	*StatePatch_SetPostponedPodGroup
+	//	*StatePatch_DeletePostponedPodGroup
 	Change        isStatePatch_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -606,6 +608,24 @@ func (x *StatePatch) GetDeletePlannedStart() string {
 	return ""
 }
 
+func (x *StatePatch) GetSetPostponedPodGroup() *PostponedPodGroup {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_SetPostponedPodGroup); ok {
+			return x.SetPostponedPodGroup
+		}
+	}
+	return nil
+}
+
+func (x *StatePatch) GetDeletePostponedPodGroup() string {
+	if x != nil {
+		if x, ok := x.Change.(*StatePatch_DeletePostponedPodGroup); ok {
+			return x.DeletePostponedPodGroup
+		}
+	}
+	return ""
+}
+
 type isStatePatch_Change interface {
 	isStatePatch_Change()
 }
@@ -631,6 +651,17 @@ type StatePatch_DeletePlannedStart struct {
 	DeletePlannedStart string `protobuf:"bytes,4,opt,name=delete_planned_start,json=deletePlannedStart,proto3,oneof"`
 }
 
+type StatePatch_SetPostponedPodGroup struct {
+	// Store as the row of the same pod group of ClusterSnapshot.postponed_pod_groups.
+	SetPostponedPodGroup *PostponedPodGroup `protobuf:"bytes,5,opt,name=set_postponed_pod_group,json=setPostponedPodGroup,proto3,oneof"`
+}
+
+type StatePatch_DeletePostponedPodGroup struct {
+	// Delete the row of this pod group, by uid, of
+	// ClusterSnapshot.postponed_pod_groups.
+	DeletePostponedPodGroup string `protobuf:"bytes,6,opt,name=delete_postponed_pod_group,json=deletePostponedPodGroup,proto3,oneof"`
+}
+
 func (*StatePatch_SetEvictionRate) isStatePatch_Change() {}
 
 func (*StatePatch_SetQueueUsage) isStatePatch_Change() {}
@@ -638,6 +669,10 @@ func (*StatePatch_SetQueueUsage) isStatePatch_Change() {}
 func (*StatePatch_SetPlannedStart) isStatePatch_Change() {}
 
 func (*StatePatch_DeletePlannedStart) isStatePatch_Change() {}
+
+func (*StatePatch_SetPostponedPodGroup) isStatePatch_Change() {}
+
+func (*StatePatch_DeletePostponedPodGroup) isStatePatch_Change() {}
 
 // Tokens of an eviction rate, in thousandths.
 type EvictionRateStatus struct {
@@ -1287,13 +1322,15 @@ const file_tenure_v1_decide_proto_rawDesc = "" +
 	"\x12pod_group_statuses\x18\x14 \x03(\v2\x19.tenure.v1.PodGroupStatusR\x10podGroupStatuses\x12\x1f\n" +
 	"\vshared_time\x18\x15 \x01(\bR\n" +
 	"sharedTime\x12<\n" +
-	"\runusable_gpus\x18\x16 \x01(\v2\x17.tenure.v1.UnusableGpusR\funusableGpus\"\x9e\x02\n" +
+	"\runusable_gpus\x18\x16 \x01(\v2\x17.tenure.v1.UnusableGpusR\funusableGpus\"\xb4\x03\n" +
 	"\n" +
 	"StatePatch\x12J\n" +
 	"\x11set_eviction_rate\x18\x01 \x01(\v2\x1c.tenure.v1.EvictionRateStateH\x00R\x0fsetEvictionRate\x12?\n" +
 	"\x0fset_queue_usage\x18\x02 \x01(\v2\x15.tenure.v1.QueueUsageH\x00R\rsetQueueUsage\x12E\n" +
 	"\x11set_planned_start\x18\x03 \x01(\v2\x17.tenure.v1.PlannedStartH\x00R\x0fsetPlannedStart\x122\n" +
-	"\x14delete_planned_start\x18\x04 \x01(\tH\x00R\x12deletePlannedStartB\b\n" +
+	"\x14delete_planned_start\x18\x04 \x01(\tH\x00R\x12deletePlannedStart\x12U\n" +
+	"\x17set_postponed_pod_group\x18\x05 \x01(\v2\x1c.tenure.v1.PostponedPodGroupH\x00R\x14setPostponedPodGroup\x12=\n" +
+	"\x1adelete_postponed_pod_group\x18\x06 \x01(\tH\x00R\x17deletePostponedPodGroupB\b\n" +
 	"\x06change\"\xc1\x01\n" +
 	"\x12EvictionRateStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
@@ -1414,7 +1451,8 @@ var file_tenure_v1_decide_proto_goTypes = []any{
 	(*UnusableGpus)(nil),           // 25: tenure.v1.UnusableGpus
 	(*EvictionRateState)(nil),      // 26: tenure.v1.EvictionRateState
 	(*QueueUsage)(nil),             // 27: tenure.v1.QueueUsage
-	(*UsageAmounts)(nil),           // 28: tenure.v1.UsageAmounts
+	(*PostponedPodGroup)(nil),      // 28: tenure.v1.PostponedPodGroup
+	(*UsageAmounts)(nil),           // 29: tenure.v1.UsageAmounts
 }
 var file_tenure_v1_decide_proto_depIdxs = []int32{
 	11, // 0: tenure.v1.DecideRequest.snapshot:type_name -> tenure.v1.ClusterSnapshot
@@ -1443,21 +1481,22 @@ var file_tenure_v1_decide_proto_depIdxs = []int32{
 	26, // 23: tenure.v1.StatePatch.set_eviction_rate:type_name -> tenure.v1.EvictionRateState
 	27, // 24: tenure.v1.StatePatch.set_queue_usage:type_name -> tenure.v1.QueueUsage
 	22, // 25: tenure.v1.StatePatch.set_planned_start:type_name -> tenure.v1.PlannedStart
-	13, // 26: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
-	13, // 28: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
-	9,  // 29: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
-	9,  // 30: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
-	9,  // 31: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
-	9,  // 32: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
-	28, // 33: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
-	9,  // 34: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
-	9,  // 35: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	28, // 26: tenure.v1.StatePatch.set_postponed_pod_group:type_name -> tenure.v1.PostponedPodGroup
+	13, // 27: tenure.v1.EvictionRateStatus.full_time:type_name -> google.protobuf.Timestamp
+	0,  // 28: tenure.v1.SnapshotWarning.code:type_name -> tenure.v1.WarningCode
+	13, // 29: tenure.v1.ResponseHeader.now:type_name -> google.protobuf.Timestamp
+	9,  // 30: tenure.v1.QueueStatus.fair_share:type_name -> tenure.v1.ResourceShare
+	9,  // 31: tenure.v1.QueueStatus.allocated_before:type_name -> tenure.v1.ResourceShare
+	9,  // 32: tenure.v1.QueueStatus.allocated_after:type_name -> tenure.v1.ResourceShare
+	9,  // 33: tenure.v1.QueueStatus.requested:type_name -> tenure.v1.ResourceShare
+	29, // 34: tenure.v1.QueueStatus.past_use:type_name -> tenure.v1.UsageAmounts
+	9,  // 35: tenure.v1.QueueStatus.share_by_weight:type_name -> tenure.v1.ResourceShare
+	9,  // 36: tenure.v1.QueueStatus.kept:type_name -> tenure.v1.ResourceShare
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_decide_proto_init() }
@@ -1475,6 +1514,8 @@ func file_tenure_v1_decide_proto_init() {
 		(*StatePatch_SetQueueUsage)(nil),
 		(*StatePatch_SetPlannedStart)(nil),
 		(*StatePatch_DeletePlannedStart)(nil),
+		(*StatePatch_SetPostponedPodGroup)(nil),
+		(*StatePatch_DeletePostponedPodGroup)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

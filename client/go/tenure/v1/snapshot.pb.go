@@ -783,8 +783,12 @@ type ClusterSnapshot struct {
 	// themselves; only the plugin shortest reads them. Rows of queues that are not in the
 	// snapshot are ignored and may be dropped.
 	QueueRuntimes []*QueueRuntimes `protobuf:"bytes,20,rep,name=queue_runtimes,json=queueRuntimes,proto3" json:"queue_runtimes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Pod groups that an earlier cycle did not evaluate, as set by earlier responses: one
+	// row per pod group. A cycle evaluates them before it repeats failures. Rows of pod
+	// groups that are not in the snapshot are ignored and may be dropped.
+	PostponedPodGroups []*PostponedPodGroup `protobuf:"bytes,21,rep,name=postponed_pod_groups,json=postponedPodGroups,proto3" json:"postponed_pod_groups,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ClusterSnapshot) Reset() {
@@ -950,6 +954,69 @@ func (x *ClusterSnapshot) GetQueueRuntimes() []*QueueRuntimes {
 	return nil
 }
 
+func (x *ClusterSnapshot) GetPostponedPodGroups() []*PostponedPodGroup {
+	if x != nil {
+		return x.PostponedPodGroups
+	}
+	return nil
+}
+
+// A pod group that a cycle did not evaluate, because the time until its deadline or the
+// simulations of an action were used up.
+type PostponedPodGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Uid of the pod group.
+	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
+	// Time of the first of the cycles in a row that did not evaluate it. Required.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostponedPodGroup) Reset() {
+	*x = PostponedPodGroup{}
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostponedPodGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostponedPodGroup) ProtoMessage() {}
+
+func (x *PostponedPodGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostponedPodGroup.ProtoReflect.Descriptor instead.
+func (*PostponedPodGroup) Descriptor() ([]byte, []int) {
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PostponedPodGroup) GetPodGroup() string {
+	if x != nil {
+		return x.PodGroup
+	}
+	return ""
+}
+
+func (x *PostponedPodGroup) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // Runtimes of the pod groups of a queue that finished last. A pod group that did not
 // finish by itself, for example because it was evicted, does not count.
 type QueueRuntimes struct {
@@ -966,7 +1033,7 @@ type QueueRuntimes struct {
 
 func (x *QueueRuntimes) Reset() {
 	*x = QueueRuntimes{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1045,7 @@ func (x *QueueRuntimes) String() string {
 func (*QueueRuntimes) ProtoMessage() {}
 
 func (x *QueueRuntimes) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[1]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1058,7 @@ func (x *QueueRuntimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueRuntimes.ProtoReflect.Descriptor instead.
 func (*QueueRuntimes) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *QueueRuntimes) GetQueue() string {
@@ -1029,7 +1096,7 @@ type SizeRuntimes struct {
 
 func (x *SizeRuntimes) Reset() {
 	*x = SizeRuntimes{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1108,7 @@ func (x *SizeRuntimes) String() string {
 func (*SizeRuntimes) ProtoMessage() {}
 
 func (x *SizeRuntimes) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[2]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1121,7 @@ func (x *SizeRuntimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SizeRuntimes.ProtoReflect.Descriptor instead.
 func (*SizeRuntimes) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SizeRuntimes) GetGpuMilli() int64 {
@@ -1104,7 +1171,7 @@ type PlannedStart struct {
 
 func (x *PlannedStart) Reset() {
 	*x = PlannedStart{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1183,7 @@ func (x *PlannedStart) String() string {
 func (*PlannedStart) ProtoMessage() {}
 
 func (x *PlannedStart) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[3]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1196,7 @@ func (x *PlannedStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedStart.ProtoReflect.Descriptor instead.
 func (*PlannedStart) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlannedStart) GetPodGroup() string {
@@ -1217,7 +1284,7 @@ type PlannedPods struct {
 
 func (x *PlannedPods) Reset() {
 	*x = PlannedPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1296,7 @@ func (x *PlannedPods) String() string {
 func (*PlannedPods) ProtoMessage() {}
 
 func (x *PlannedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[4]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1309,7 @@ func (x *PlannedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedPods.ProtoReflect.Descriptor instead.
 func (*PlannedPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlannedPods) GetNode() string {
@@ -1281,7 +1348,7 @@ type EvictionRateState struct {
 
 func (x *EvictionRateState) Reset() {
 	*x = EvictionRateState{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1360,7 @@ func (x *EvictionRateState) String() string {
 func (*EvictionRateState) ProtoMessage() {}
 
 func (x *EvictionRateState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[5]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1373,7 @@ func (x *EvictionRateState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRateState.ProtoReflect.Descriptor instead.
 func (*EvictionRateState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EvictionRateState) GetName() string {
@@ -1350,7 +1417,7 @@ type DisruptionBudget struct {
 
 func (x *DisruptionBudget) Reset() {
 	*x = DisruptionBudget{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1429,7 @@ func (x *DisruptionBudget) String() string {
 func (*DisruptionBudget) ProtoMessage() {}
 
 func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[6]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1442,7 @@ func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisruptionBudget.ProtoReflect.Descriptor instead.
 func (*DisruptionBudget) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DisruptionBudget) GetName() string {
@@ -1430,7 +1497,7 @@ type QueueUsage struct {
 
 func (x *QueueUsage) Reset() {
 	*x = QueueUsage{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1509,7 @@ func (x *QueueUsage) String() string {
 func (*QueueUsage) ProtoMessage() {}
 
 func (x *QueueUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[7]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1522,7 @@ func (x *QueueUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueUsage.ProtoReflect.Descriptor instead.
 func (*QueueUsage) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QueueUsage) GetQueue() string {
@@ -1508,7 +1575,7 @@ type UsageMean struct {
 
 func (x *UsageMean) Reset() {
 	*x = UsageMean{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1587,7 @@ func (x *UsageMean) String() string {
 func (*UsageMean) ProtoMessage() {}
 
 func (x *UsageMean) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[8]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1600,7 @@ func (x *UsageMean) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageMean.ProtoReflect.Descriptor instead.
 func (*UsageMean) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UsageMean) GetAverage() *UsageAmounts {
@@ -1573,7 +1640,7 @@ type UsageAmounts struct {
 
 func (x *UsageAmounts) Reset() {
 	*x = UsageAmounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1652,7 @@ func (x *UsageAmounts) String() string {
 func (*UsageAmounts) ProtoMessage() {}
 
 func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[9]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1665,7 @@ func (x *UsageAmounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageAmounts.ProtoReflect.Descriptor instead.
 func (*UsageAmounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UsageAmounts) GetCpu() int64 {
@@ -1657,7 +1724,7 @@ type InFlightGroup struct {
 
 func (x *InFlightGroup) Reset() {
 	*x = InFlightGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1736,7 @@ func (x *InFlightGroup) String() string {
 func (*InFlightGroup) ProtoMessage() {}
 
 func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[10]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1749,7 @@ func (x *InFlightGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightGroup.ProtoReflect.Descriptor instead.
 func (*InFlightGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InFlightGroup) GetId() string {
@@ -1773,7 +1840,7 @@ type InFlightDecision struct {
 
 func (x *InFlightDecision) Reset() {
 	*x = InFlightDecision{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1852,7 @@ func (x *InFlightDecision) String() string {
 func (*InFlightDecision) ProtoMessage() {}
 
 func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[11]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1865,7 @@ func (x *InFlightDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlightDecision.ProtoReflect.Descriptor instead.
 func (*InFlightDecision) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InFlightDecision) GetPod() string {
@@ -1875,7 +1942,7 @@ type PodColumns struct {
 
 func (x *PodColumns) Reset() {
 	*x = PodColumns{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +1954,7 @@ func (x *PodColumns) String() string {
 func (*PodColumns) ProtoMessage() {}
 
 func (x *PodColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[12]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +1967,7 @@ func (x *PodColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodColumns.ProtoReflect.Descriptor instead.
 func (*PodColumns) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PodColumns) GetStringTable() []string {
@@ -1996,7 +2063,7 @@ type EvictionRecord struct {
 
 func (x *EvictionRecord) Reset() {
 	*x = EvictionRecord{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2075,7 @@ func (x *EvictionRecord) String() string {
 func (*EvictionRecord) ProtoMessage() {}
 
 func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[13]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2088,7 @@ func (x *EvictionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionRecord.ProtoReflect.Descriptor instead.
 func (*EvictionRecord) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EvictionRecord) GetVictim() string {
@@ -2112,7 +2179,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2191,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[14]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2204,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Node) GetName() string {
@@ -2254,7 +2321,7 @@ type OtherPods struct {
 
 func (x *OtherPods) Reset() {
 	*x = OtherPods{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2333,7 @@ func (x *OtherPods) String() string {
 func (*OtherPods) ProtoMessage() {}
 
 func (x *OtherPods) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[15]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2346,7 @@ func (x *OtherPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherPods.ProtoReflect.Descriptor instead.
 func (*OtherPods) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OtherPods) GetNamespace() string {
@@ -2342,7 +2409,7 @@ type NumaZone struct {
 
 func (x *NumaZone) Reset() {
 	*x = NumaZone{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2421,7 @@ func (x *NumaZone) String() string {
 func (*NumaZone) ProtoMessage() {}
 
 func (x *NumaZone) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[16]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2434,7 @@ func (x *NumaZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaZone.ProtoReflect.Descriptor instead.
 func (*NumaZone) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NumaZone) GetId() string {
@@ -2407,7 +2474,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2486,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[17]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2499,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Taint) GetKey() string {
@@ -2526,7 +2593,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2538,7 +2605,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[18]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2551,7 +2618,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Queue) GetName() string {
@@ -2704,7 +2771,7 @@ type ClassLimit struct {
 
 func (x *ClassLimit) Reset() {
 	*x = ClassLimit{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2716,7 +2783,7 @@ func (x *ClassLimit) String() string {
 func (*ClassLimit) ProtoMessage() {}
 
 func (x *ClassLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[19]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2729,7 +2796,7 @@ func (x *ClassLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassLimit.ProtoReflect.Descriptor instead.
 func (*ClassLimit) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ClassLimit) GetNodeClass() string {
@@ -2774,7 +2841,7 @@ type QueueResource struct {
 
 func (x *QueueResource) Reset() {
 	*x = QueueResource{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2853,7 @@ func (x *QueueResource) String() string {
 func (*QueueResource) ProtoMessage() {}
 
 func (x *QueueResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[20]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2866,7 @@ func (x *QueueResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueResource.ProtoReflect.Descriptor instead.
 func (*QueueResource) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *QueueResource) GetQuota() int64 {
@@ -2987,7 +3054,7 @@ type PodGroup struct {
 
 func (x *PodGroup) Reset() {
 	*x = PodGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3066,7 @@ func (x *PodGroup) String() string {
 func (*PodGroup) ProtoMessage() {}
 
 func (x *PodGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[21]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3079,7 @@ func (x *PodGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodGroup.ProtoReflect.Descriptor instead.
 func (*PodGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PodGroup) GetUid() string {
@@ -3372,7 +3439,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3451,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[22]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3464,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Grant) GetQueue() string {
@@ -3446,7 +3513,7 @@ type BackfillOwners struct {
 
 func (x *BackfillOwners) Reset() {
 	*x = BackfillOwners{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3525,7 @@ func (x *BackfillOwners) String() string {
 func (*BackfillOwners) ProtoMessage() {}
 
 func (x *BackfillOwners) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[23]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3538,7 @@ func (x *BackfillOwners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackfillOwners.ProtoReflect.Descriptor instead.
 func (*BackfillOwners) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BackfillOwners) GetPodGroups() []string {
@@ -3494,7 +3561,7 @@ type EvictionCounts struct {
 
 func (x *EvictionCounts) Reset() {
 	*x = EvictionCounts{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3573,7 @@ func (x *EvictionCounts) String() string {
 func (*EvictionCounts) ProtoMessage() {}
 
 func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[24]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3586,7 @@ func (x *EvictionCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictionCounts.ProtoReflect.Descriptor instead.
 func (*EvictionCounts) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EvictionCounts) GetByCause() map[string]int32 {
@@ -3548,7 +3615,7 @@ type SubGroup struct {
 
 func (x *SubGroup) Reset() {
 	*x = SubGroup{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3560,7 +3627,7 @@ func (x *SubGroup) String() string {
 func (*SubGroup) ProtoMessage() {}
 
 func (x *SubGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[25]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3573,7 +3640,7 @@ func (x *SubGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubGroup.ProtoReflect.Descriptor instead.
 func (*SubGroup) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubGroup) GetName() string {
@@ -3626,7 +3693,7 @@ type TopologyConstraint struct {
 
 func (x *TopologyConstraint) Reset() {
 	*x = TopologyConstraint{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +3705,7 @@ func (x *TopologyConstraint) String() string {
 func (*TopologyConstraint) ProtoMessage() {}
 
 func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[26]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3718,7 @@ func (x *TopologyConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologyConstraint.ProtoReflect.Descriptor instead.
 func (*TopologyConstraint) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TopologyConstraint) GetTopology() string {
@@ -3688,7 +3755,7 @@ type Topology struct {
 
 func (x *Topology) Reset() {
 	*x = Topology{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3767,7 @@ func (x *Topology) String() string {
 func (*Topology) ProtoMessage() {}
 
 func (x *Topology) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[27]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3780,7 @@ func (x *Topology) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topology.ProtoReflect.Descriptor instead.
 func (*Topology) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Topology) GetName() string {
@@ -3783,7 +3850,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +3862,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[28]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +3875,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pod) GetUid() string {
@@ -3981,7 +4048,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +4060,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[29]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +4073,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PodShape) GetId() string {
@@ -4127,7 +4194,7 @@ type PreferredSchedulingTerm struct {
 
 func (x *PreferredSchedulingTerm) Reset() {
 	*x = PreferredSchedulingTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4206,7 @@ func (x *PreferredSchedulingTerm) String() string {
 func (*PreferredSchedulingTerm) ProtoMessage() {}
 
 func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[30]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4152,7 +4219,7 @@ func (x *PreferredSchedulingTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredSchedulingTerm.ProtoReflect.Descriptor instead.
 func (*PreferredSchedulingTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PreferredSchedulingTerm) GetWeight() int32 {
@@ -4182,7 +4249,7 @@ type WeightedPodAffinityTerm struct {
 
 func (x *WeightedPodAffinityTerm) Reset() {
 	*x = WeightedPodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4261,7 @@ func (x *WeightedPodAffinityTerm) String() string {
 func (*WeightedPodAffinityTerm) ProtoMessage() {}
 
 func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[31]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4274,7 @@ func (x *WeightedPodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightedPodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*WeightedPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{31}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WeightedPodAffinityTerm) GetWeight() int32 {
@@ -4246,7 +4313,7 @@ type PodAffinityTerm struct {
 
 func (x *PodAffinityTerm) Reset() {
 	*x = PodAffinityTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4325,7 @@ func (x *PodAffinityTerm) String() string {
 func (*PodAffinityTerm) ProtoMessage() {}
 
 func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[32]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4338,7 @@ func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
 func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{32}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PodAffinityTerm) GetMatchLabels() map[string]string {
@@ -4324,7 +4391,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4403,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[33]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4416,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{33}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -4401,7 +4468,7 @@ type TopologySpread struct {
 
 func (x *TopologySpread) Reset() {
 	*x = TopologySpread{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4413,7 +4480,7 @@ func (x *TopologySpread) String() string {
 func (*TopologySpread) ProtoMessage() {}
 
 func (x *TopologySpread) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[34]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4426,7 +4493,7 @@ func (x *TopologySpread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpread.ProtoReflect.Descriptor instead.
 func (*TopologySpread) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{34}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TopologySpread) GetTopologyKey() string {
@@ -4506,7 +4573,7 @@ type ResourceClaim struct {
 
 func (x *ResourceClaim) Reset() {
 	*x = ResourceClaim{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4518,7 +4585,7 @@ func (x *ResourceClaim) String() string {
 func (*ResourceClaim) ProtoMessage() {}
 
 func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[35]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4531,7 +4598,7 @@ func (x *ResourceClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceClaim.ProtoReflect.Descriptor instead.
 func (*ResourceClaim) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{35}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResourceClaim) GetId() string {
@@ -4590,7 +4657,7 @@ type DeviceRequest struct {
 
 func (x *DeviceRequest) Reset() {
 	*x = DeviceRequest{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4669,7 @@ func (x *DeviceRequest) String() string {
 func (*DeviceRequest) ProtoMessage() {}
 
 func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[36]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4682,7 @@ func (x *DeviceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceRequest.ProtoReflect.Descriptor instead.
 func (*DeviceRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{36}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeviceRequest) GetDeviceClass() string {
@@ -4643,7 +4710,7 @@ type NodeSelectorTerm struct {
 
 func (x *NodeSelectorTerm) Reset() {
 	*x = NodeSelectorTerm{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4655,7 +4722,7 @@ func (x *NodeSelectorTerm) String() string {
 func (*NodeSelectorTerm) ProtoMessage() {}
 
 func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[37]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4668,7 +4735,7 @@ func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
 func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{37}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NodeSelectorTerm) GetRequirements() []*NodeSelectorRequirement {
@@ -4693,7 +4760,7 @@ type NodeSelectorRequirement struct {
 
 func (x *NodeSelectorRequirement) Reset() {
 	*x = NodeSelectorRequirement{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[38]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4705,7 +4772,7 @@ func (x *NodeSelectorRequirement) String() string {
 func (*NodeSelectorRequirement) ProtoMessage() {}
 
 func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[38]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4718,7 +4785,7 @@ func (x *NodeSelectorRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSelectorRequirement.ProtoReflect.Descriptor instead.
 func (*NodeSelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{38}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NodeSelectorRequirement) GetKey() string {
@@ -4759,7 +4826,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[39]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4771,7 +4838,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_snapshot_proto_msgTypes[39]
+	mi := &file_tenure_v1_snapshot_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4784,7 +4851,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{39}
+	return file_tenure_v1_snapshot_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Toleration) GetKey() string {
@@ -4819,7 +4886,7 @@ var File_tenure_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xef\a\n" +
+	"\x18tenure/v1/snapshot.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"\xbf\b\n" +
 	"\x0fClusterSnapshot\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -4846,7 +4913,11 @@ const file_tenure_v1_snapshot_proto_rawDesc = "" +
 	"queueUsage\x12C\n" +
 	"\x0eeviction_rates\x18\x10 \x03(\v2\x1c.tenure.v1.EvictionRateStateR\revictionRates\x12>\n" +
 	"\x0eplanned_starts\x18\x13 \x03(\v2\x17.tenure.v1.PlannedStartR\rplannedStarts\x12?\n" +
-	"\x0equeue_runtimes\x18\x14 \x03(\v2\x18.tenure.v1.QueueRuntimesR\rqueueRuntimes\"\x84\x01\n" +
+	"\x0equeue_runtimes\x18\x14 \x03(\v2\x18.tenure.v1.QueueRuntimesR\rqueueRuntimes\x12N\n" +
+	"\x14postponed_pod_groups\x18\x15 \x03(\v2\x1c.tenure.v1.PostponedPodGroupR\x12postponedPodGroups\"b\n" +
+	"\x11PostponedPodGroup\x12\x1b\n" +
+	"\tpod_group\x18\x01 \x01(\tR\bpodGroup\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x84\x01\n" +
 	"\rQueueRuntimes\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12-\n" +
@@ -5308,7 +5379,7 @@ func file_tenure_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_tenure_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_tenure_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(StartDelay)(0),                 // 0: tenure.v1.StartDelay
 	(Certainty)(0),                  // 1: tenure.v1.Certainty
@@ -5322,202 +5393,205 @@ var file_tenure_v1_snapshot_proto_goTypes = []any{
 	(PodStatus)(0),                  // 9: tenure.v1.PodStatus
 	(SelectorOperator)(0),           // 10: tenure.v1.SelectorOperator
 	(*ClusterSnapshot)(nil),         // 11: tenure.v1.ClusterSnapshot
-	(*QueueRuntimes)(nil),           // 12: tenure.v1.QueueRuntimes
-	(*SizeRuntimes)(nil),            // 13: tenure.v1.SizeRuntimes
-	(*PlannedStart)(nil),            // 14: tenure.v1.PlannedStart
-	(*PlannedPods)(nil),             // 15: tenure.v1.PlannedPods
-	(*EvictionRateState)(nil),       // 16: tenure.v1.EvictionRateState
-	(*DisruptionBudget)(nil),        // 17: tenure.v1.DisruptionBudget
-	(*QueueUsage)(nil),              // 18: tenure.v1.QueueUsage
-	(*UsageMean)(nil),               // 19: tenure.v1.UsageMean
-	(*UsageAmounts)(nil),            // 20: tenure.v1.UsageAmounts
-	(*InFlightGroup)(nil),           // 21: tenure.v1.InFlightGroup
-	(*InFlightDecision)(nil),        // 22: tenure.v1.InFlightDecision
-	(*PodColumns)(nil),              // 23: tenure.v1.PodColumns
-	(*EvictionRecord)(nil),          // 24: tenure.v1.EvictionRecord
-	(*Node)(nil),                    // 25: tenure.v1.Node
-	(*OtherPods)(nil),               // 26: tenure.v1.OtherPods
-	(*NumaZone)(nil),                // 27: tenure.v1.NumaZone
-	(*Taint)(nil),                   // 28: tenure.v1.Taint
-	(*Queue)(nil),                   // 29: tenure.v1.Queue
-	(*ClassLimit)(nil),              // 30: tenure.v1.ClassLimit
-	(*QueueResource)(nil),           // 31: tenure.v1.QueueResource
-	(*PodGroup)(nil),                // 32: tenure.v1.PodGroup
-	(*Grant)(nil),                   // 33: tenure.v1.Grant
-	(*BackfillOwners)(nil),          // 34: tenure.v1.BackfillOwners
-	(*EvictionCounts)(nil),          // 35: tenure.v1.EvictionCounts
-	(*SubGroup)(nil),                // 36: tenure.v1.SubGroup
-	(*TopologyConstraint)(nil),      // 37: tenure.v1.TopologyConstraint
-	(*Topology)(nil),                // 38: tenure.v1.Topology
-	(*Pod)(nil),                     // 39: tenure.v1.Pod
-	(*PodShape)(nil),                // 40: tenure.v1.PodShape
-	(*PreferredSchedulingTerm)(nil), // 41: tenure.v1.PreferredSchedulingTerm
-	(*WeightedPodAffinityTerm)(nil), // 42: tenure.v1.WeightedPodAffinityTerm
-	(*PodAffinityTerm)(nil),         // 43: tenure.v1.PodAffinityTerm
-	(*HostPort)(nil),                // 44: tenure.v1.HostPort
-	(*TopologySpread)(nil),          // 45: tenure.v1.TopologySpread
-	(*ResourceClaim)(nil),           // 46: tenure.v1.ResourceClaim
-	(*DeviceRequest)(nil),           // 47: tenure.v1.DeviceRequest
-	(*NodeSelectorTerm)(nil),        // 48: tenure.v1.NodeSelectorTerm
-	(*NodeSelectorRequirement)(nil), // 49: tenure.v1.NodeSelectorRequirement
-	(*Toleration)(nil),              // 50: tenure.v1.Toleration
-	nil,                             // 51: tenure.v1.Node.LabelsEntry
-	nil,                             // 52: tenure.v1.Node.DevicesEntry
-	nil,                             // 53: tenure.v1.OtherPods.LabelsEntry
-	nil,                             // 54: tenure.v1.PodGroup.AnnotationsEntry
-	nil,                             // 55: tenure.v1.EvictionCounts.ByCauseEntry
-	nil,                             // 56: tenure.v1.Pod.LabelsEntry
-	nil,                             // 57: tenure.v1.PodShape.NodeSelectorEntry
-	nil,                             // 58: tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	nil,                             // 59: tenure.v1.TopologySpread.MatchLabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 60: google.protobuf.Timestamp
-	(*NumaPlacement)(nil),           // 61: tenure.v1.NumaPlacement
-	(*Resources)(nil),               // 62: tenure.v1.Resources
-	(*durationpb.Duration)(nil),     // 63: google.protobuf.Duration
-	(*GpuRequest)(nil),              // 64: tenure.v1.GpuRequest
+	(*PostponedPodGroup)(nil),       // 12: tenure.v1.PostponedPodGroup
+	(*QueueRuntimes)(nil),           // 13: tenure.v1.QueueRuntimes
+	(*SizeRuntimes)(nil),            // 14: tenure.v1.SizeRuntimes
+	(*PlannedStart)(nil),            // 15: tenure.v1.PlannedStart
+	(*PlannedPods)(nil),             // 16: tenure.v1.PlannedPods
+	(*EvictionRateState)(nil),       // 17: tenure.v1.EvictionRateState
+	(*DisruptionBudget)(nil),        // 18: tenure.v1.DisruptionBudget
+	(*QueueUsage)(nil),              // 19: tenure.v1.QueueUsage
+	(*UsageMean)(nil),               // 20: tenure.v1.UsageMean
+	(*UsageAmounts)(nil),            // 21: tenure.v1.UsageAmounts
+	(*InFlightGroup)(nil),           // 22: tenure.v1.InFlightGroup
+	(*InFlightDecision)(nil),        // 23: tenure.v1.InFlightDecision
+	(*PodColumns)(nil),              // 24: tenure.v1.PodColumns
+	(*EvictionRecord)(nil),          // 25: tenure.v1.EvictionRecord
+	(*Node)(nil),                    // 26: tenure.v1.Node
+	(*OtherPods)(nil),               // 27: tenure.v1.OtherPods
+	(*NumaZone)(nil),                // 28: tenure.v1.NumaZone
+	(*Taint)(nil),                   // 29: tenure.v1.Taint
+	(*Queue)(nil),                   // 30: tenure.v1.Queue
+	(*ClassLimit)(nil),              // 31: tenure.v1.ClassLimit
+	(*QueueResource)(nil),           // 32: tenure.v1.QueueResource
+	(*PodGroup)(nil),                // 33: tenure.v1.PodGroup
+	(*Grant)(nil),                   // 34: tenure.v1.Grant
+	(*BackfillOwners)(nil),          // 35: tenure.v1.BackfillOwners
+	(*EvictionCounts)(nil),          // 36: tenure.v1.EvictionCounts
+	(*SubGroup)(nil),                // 37: tenure.v1.SubGroup
+	(*TopologyConstraint)(nil),      // 38: tenure.v1.TopologyConstraint
+	(*Topology)(nil),                // 39: tenure.v1.Topology
+	(*Pod)(nil),                     // 40: tenure.v1.Pod
+	(*PodShape)(nil),                // 41: tenure.v1.PodShape
+	(*PreferredSchedulingTerm)(nil), // 42: tenure.v1.PreferredSchedulingTerm
+	(*WeightedPodAffinityTerm)(nil), // 43: tenure.v1.WeightedPodAffinityTerm
+	(*PodAffinityTerm)(nil),         // 44: tenure.v1.PodAffinityTerm
+	(*HostPort)(nil),                // 45: tenure.v1.HostPort
+	(*TopologySpread)(nil),          // 46: tenure.v1.TopologySpread
+	(*ResourceClaim)(nil),           // 47: tenure.v1.ResourceClaim
+	(*DeviceRequest)(nil),           // 48: tenure.v1.DeviceRequest
+	(*NodeSelectorTerm)(nil),        // 49: tenure.v1.NodeSelectorTerm
+	(*NodeSelectorRequirement)(nil), // 50: tenure.v1.NodeSelectorRequirement
+	(*Toleration)(nil),              // 51: tenure.v1.Toleration
+	nil,                             // 52: tenure.v1.Node.LabelsEntry
+	nil,                             // 53: tenure.v1.Node.DevicesEntry
+	nil,                             // 54: tenure.v1.OtherPods.LabelsEntry
+	nil,                             // 55: tenure.v1.PodGroup.AnnotationsEntry
+	nil,                             // 56: tenure.v1.EvictionCounts.ByCauseEntry
+	nil,                             // 57: tenure.v1.Pod.LabelsEntry
+	nil,                             // 58: tenure.v1.PodShape.NodeSelectorEntry
+	nil,                             // 59: tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	nil,                             // 60: tenure.v1.TopologySpread.MatchLabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 61: google.protobuf.Timestamp
+	(*NumaPlacement)(nil),           // 62: tenure.v1.NumaPlacement
+	(*Resources)(nil),               // 63: tenure.v1.Resources
+	(*durationpb.Duration)(nil),     // 64: google.protobuf.Duration
+	(*GpuRequest)(nil),              // 65: tenure.v1.GpuRequest
 }
 var file_tenure_v1_snapshot_proto_depIdxs = []int32{
-	60,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
-	25,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
-	29,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
-	32,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
-	39,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
-	40,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
-	38,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
-	46,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
-	24,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
-	23,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
-	21,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
-	17,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
-	18,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
-	16,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
-	14,  // 14: tenure.v1.ClusterSnapshot.planned_starts:type_name -> tenure.v1.PlannedStart
-	12,  // 15: tenure.v1.ClusterSnapshot.queue_runtimes:type_name -> tenure.v1.QueueRuntimes
-	60,  // 16: tenure.v1.QueueRuntimes.time:type_name -> google.protobuf.Timestamp
-	13,  // 17: tenure.v1.QueueRuntimes.sizes:type_name -> tenure.v1.SizeRuntimes
-	60,  // 18: tenure.v1.PlannedStart.since:type_name -> google.protobuf.Timestamp
-	60,  // 19: tenure.v1.PlannedStart.grown_time:type_name -> google.protobuf.Timestamp
-	60,  // 20: tenure.v1.PlannedStart.start_time:type_name -> google.protobuf.Timestamp
-	1,   // 21: tenure.v1.PlannedStart.certainty:type_name -> tenure.v1.Certainty
-	15,  // 22: tenure.v1.PlannedStart.pods:type_name -> tenure.v1.PlannedPods
-	60,  // 23: tenure.v1.PlannedStart.first_bounded_start:type_name -> google.protobuf.Timestamp
-	60,  // 24: tenure.v1.PlannedStart.paused_until:type_name -> google.protobuf.Timestamp
-	0,   // 25: tenure.v1.PlannedStart.delayed_by:type_name -> tenure.v1.StartDelay
-	60,  // 26: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
-	60,  // 27: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
-	60,  // 28: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
-	19,  // 29: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
-	19,  // 30: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
-	20,  // 31: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
-	20,  // 32: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
-	20,  // 33: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
-	20,  // 34: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
-	60,  // 35: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
-	22,  // 36: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
-	22,  // 37: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
-	22,  // 38: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
-	22,  // 39: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
-	60,  // 40: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
-	61,  // 41: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
-	9,   // 42: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
-	60,  // 43: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
-	60,  // 44: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
-	51,  // 45: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
-	62,  // 46: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
-	28,  // 47: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
-	2,   // 48: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
-	52,  // 49: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
-	3,   // 50: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
-	27,  // 51: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
-	26,  // 52: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
-	53,  // 53: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
-	43,  // 54: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	44,  // 55: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
-	62,  // 56: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
-	62,  // 57: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
-	4,   // 58: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
-	60,  // 59: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
-	31,  // 60: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
-	31,  // 61: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
-	31,  // 62: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
-	63,  // 63: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
-	63,  // 64: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
-	63,  // 65: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
-	63,  // 66: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
-	63,  // 67: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
-	6,   // 68: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
-	63,  // 69: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
-	5,   // 70: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
-	63,  // 71: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
-	30,  // 72: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
-	6,   // 73: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
-	8,   // 74: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
-	36,  // 75: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
-	37,  // 76: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	60,  // 77: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
-	60,  // 78: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
-	60,  // 79: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
-	60,  // 80: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
-	63,  // 81: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
-	63,  // 82: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
-	63,  // 83: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
-	63,  // 84: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
-	60,  // 85: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
-	54,  // 86: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
-	63,  // 87: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
-	63,  // 88: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
-	6,   // 89: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
-	7,   // 90: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
-	60,  // 91: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
-	60,  // 92: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
-	63,  // 93: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
-	63,  // 94: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
-	35,  // 95: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
-	63,  // 96: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
-	63,  // 97: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
-	60,  // 98: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
-	63,  // 99: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
-	60,  // 100: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
-	60,  // 101: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
-	6,   // 102: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
-	34,  // 103: tenure.v1.PodGroup.backfill_for:type_name -> tenure.v1.BackfillOwners
-	33,  // 104: tenure.v1.PodGroup.grant:type_name -> tenure.v1.Grant
-	8,   // 105: tenure.v1.Grant.preemptibility:type_name -> tenure.v1.Preemptibility
-	63,  // 106: tenure.v1.Grant.expected_runtime:type_name -> google.protobuf.Duration
-	55,  // 107: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
-	37,  // 108: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
-	9,   // 109: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
-	60,  // 110: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	56,  // 111: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
-	61,  // 112: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
-	62,  // 113: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
-	64,  // 114: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
-	57,  // 115: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
-	48,  // 116: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
-	50,  // 117: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
-	43,  // 118: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
-	43,  // 119: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
-	44,  // 120: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
-	45,  // 121: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
-	41,  // 122: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
-	42,  // 123: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	42,  // 124: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
-	45,  // 125: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
-	48,  // 126: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
-	43,  // 127: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
-	58,  // 128: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
-	49,  // 129: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	59,  // 130: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
-	49,  // 131: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
-	47,  // 132: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
-	49,  // 133: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
-	10,  // 134: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
-	4,   // 135: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
-	136, // [136:136] is the sub-list for method output_type
-	136, // [136:136] is the sub-list for method input_type
-	136, // [136:136] is the sub-list for extension type_name
-	136, // [136:136] is the sub-list for extension extendee
-	0,   // [0:136] is the sub-list for field type_name
+	61,  // 0: tenure.v1.ClusterSnapshot.now:type_name -> google.protobuf.Timestamp
+	26,  // 1: tenure.v1.ClusterSnapshot.nodes:type_name -> tenure.v1.Node
+	30,  // 2: tenure.v1.ClusterSnapshot.queues:type_name -> tenure.v1.Queue
+	33,  // 3: tenure.v1.ClusterSnapshot.pod_groups:type_name -> tenure.v1.PodGroup
+	40,  // 4: tenure.v1.ClusterSnapshot.pods:type_name -> tenure.v1.Pod
+	41,  // 5: tenure.v1.ClusterSnapshot.shapes:type_name -> tenure.v1.PodShape
+	39,  // 6: tenure.v1.ClusterSnapshot.topologies:type_name -> tenure.v1.Topology
+	47,  // 7: tenure.v1.ClusterSnapshot.resource_claims:type_name -> tenure.v1.ResourceClaim
+	25,  // 8: tenure.v1.ClusterSnapshot.eviction_history:type_name -> tenure.v1.EvictionRecord
+	24,  // 9: tenure.v1.ClusterSnapshot.pod_columns:type_name -> tenure.v1.PodColumns
+	22,  // 10: tenure.v1.ClusterSnapshot.in_flight_groups:type_name -> tenure.v1.InFlightGroup
+	18,  // 11: tenure.v1.ClusterSnapshot.disruption_budgets:type_name -> tenure.v1.DisruptionBudget
+	19,  // 12: tenure.v1.ClusterSnapshot.queue_usage:type_name -> tenure.v1.QueueUsage
+	17,  // 13: tenure.v1.ClusterSnapshot.eviction_rates:type_name -> tenure.v1.EvictionRateState
+	15,  // 14: tenure.v1.ClusterSnapshot.planned_starts:type_name -> tenure.v1.PlannedStart
+	13,  // 15: tenure.v1.ClusterSnapshot.queue_runtimes:type_name -> tenure.v1.QueueRuntimes
+	12,  // 16: tenure.v1.ClusterSnapshot.postponed_pod_groups:type_name -> tenure.v1.PostponedPodGroup
+	61,  // 17: tenure.v1.PostponedPodGroup.since:type_name -> google.protobuf.Timestamp
+	61,  // 18: tenure.v1.QueueRuntimes.time:type_name -> google.protobuf.Timestamp
+	14,  // 19: tenure.v1.QueueRuntimes.sizes:type_name -> tenure.v1.SizeRuntimes
+	61,  // 20: tenure.v1.PlannedStart.since:type_name -> google.protobuf.Timestamp
+	61,  // 21: tenure.v1.PlannedStart.grown_time:type_name -> google.protobuf.Timestamp
+	61,  // 22: tenure.v1.PlannedStart.start_time:type_name -> google.protobuf.Timestamp
+	1,   // 23: tenure.v1.PlannedStart.certainty:type_name -> tenure.v1.Certainty
+	16,  // 24: tenure.v1.PlannedStart.pods:type_name -> tenure.v1.PlannedPods
+	61,  // 25: tenure.v1.PlannedStart.first_bounded_start:type_name -> google.protobuf.Timestamp
+	61,  // 26: tenure.v1.PlannedStart.paused_until:type_name -> google.protobuf.Timestamp
+	0,   // 27: tenure.v1.PlannedStart.delayed_by:type_name -> tenure.v1.StartDelay
+	61,  // 28: tenure.v1.EvictionRateState.time:type_name -> google.protobuf.Timestamp
+	61,  // 29: tenure.v1.DisruptionBudget.next_allowed_time:type_name -> google.protobuf.Timestamp
+	61,  // 30: tenure.v1.QueueUsage.time:type_name -> google.protobuf.Timestamp
+	20,  // 31: tenure.v1.QueueUsage.used:type_name -> tenure.v1.UsageMean
+	20,  // 32: tenure.v1.QueueUsage.entitled:type_name -> tenure.v1.UsageMean
+	21,  // 33: tenure.v1.QueueUsage.normalized:type_name -> tenure.v1.UsageAmounts
+	21,  // 34: tenure.v1.UsageMean.average:type_name -> tenure.v1.UsageAmounts
+	21,  // 35: tenure.v1.UsageMean.held:type_name -> tenure.v1.UsageAmounts
+	21,  // 36: tenure.v1.UsageMean.rate:type_name -> tenure.v1.UsageAmounts
+	61,  // 37: tenure.v1.InFlightGroup.expire_time:type_name -> google.protobuf.Timestamp
+	23,  // 38: tenure.v1.InFlightGroup.evictions:type_name -> tenure.v1.InFlightDecision
+	23,  // 39: tenure.v1.InFlightGroup.reservations:type_name -> tenure.v1.InFlightDecision
+	23,  // 40: tenure.v1.InFlightGroup.bindings:type_name -> tenure.v1.InFlightDecision
+	23,  // 41: tenure.v1.InFlightGroup.notices:type_name -> tenure.v1.InFlightDecision
+	61,  // 42: tenure.v1.InFlightGroup.evict_time:type_name -> google.protobuf.Timestamp
+	62,  // 43: tenure.v1.InFlightDecision.numa_placement:type_name -> tenure.v1.NumaPlacement
+	9,   // 44: tenure.v1.PodColumns.status:type_name -> tenure.v1.PodStatus
+	61,  // 45: tenure.v1.EvictionRecord.last_eviction_time:type_name -> google.protobuf.Timestamp
+	61,  // 46: tenure.v1.EvictionRecord.last_failure_time:type_name -> google.protobuf.Timestamp
+	52,  // 47: tenure.v1.Node.labels:type_name -> tenure.v1.Node.LabelsEntry
+	63,  // 48: tenure.v1.Node.allocatable:type_name -> tenure.v1.Resources
+	29,  // 49: tenure.v1.Node.taints:type_name -> tenure.v1.Taint
+	2,   // 50: tenure.v1.Node.mig_strategy:type_name -> tenure.v1.MigStrategy
+	53,  // 51: tenure.v1.Node.devices:type_name -> tenure.v1.Node.DevicesEntry
+	3,   // 52: tenure.v1.Node.numa_policy:type_name -> tenure.v1.NumaPolicy
+	28,  // 53: tenure.v1.Node.numa_zones:type_name -> tenure.v1.NumaZone
+	27,  // 54: tenure.v1.Node.other_pods:type_name -> tenure.v1.OtherPods
+	54,  // 55: tenure.v1.OtherPods.labels:type_name -> tenure.v1.OtherPods.LabelsEntry
+	44,  // 56: tenure.v1.OtherPods.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	45,  // 57: tenure.v1.OtherPods.host_ports:type_name -> tenure.v1.HostPort
+	63,  // 58: tenure.v1.NumaZone.allocatable:type_name -> tenure.v1.Resources
+	63,  // 59: tenure.v1.NumaZone.available:type_name -> tenure.v1.Resources
+	4,   // 60: tenure.v1.Taint.effect:type_name -> tenure.v1.TaintEffect
+	61,  // 61: tenure.v1.Queue.creation_time:type_name -> google.protobuf.Timestamp
+	32,  // 62: tenure.v1.Queue.cpu_milli:type_name -> tenure.v1.QueueResource
+	32,  // 63: tenure.v1.Queue.memory_bytes:type_name -> tenure.v1.QueueResource
+	32,  // 64: tenure.v1.Queue.gpu_milli:type_name -> tenure.v1.QueueResource
+	64,  // 65: tenure.v1.Queue.preempt_min_runtime:type_name -> google.protobuf.Duration
+	64,  // 66: tenure.v1.Queue.reclaim_min_runtime:type_name -> google.protobuf.Duration
+	64,  // 67: tenure.v1.Queue.expected_runtime:type_name -> google.protobuf.Duration
+	64,  // 68: tenure.v1.Queue.requeue_delay:type_name -> google.protobuf.Duration
+	64,  // 69: tenure.v1.Queue.max_min_runtime:type_name -> google.protobuf.Duration
+	6,   // 70: tenure.v1.Queue.on_evict:type_name -> tenure.v1.Fate
+	64,  // 71: tenure.v1.Queue.notice:type_name -> google.protobuf.Duration
+	5,   // 72: tenure.v1.Queue.at_eviction_limit:type_name -> tenure.v1.AtEvictionLimit
+	64,  // 73: tenure.v1.Queue.time_limit:type_name -> google.protobuf.Duration
+	31,  // 74: tenure.v1.Queue.class_limits:type_name -> tenure.v1.ClassLimit
+	6,   // 75: tenure.v1.Queue.on_time_limit:type_name -> tenure.v1.Fate
+	8,   // 76: tenure.v1.PodGroup.preemptibility:type_name -> tenure.v1.Preemptibility
+	37,  // 77: tenure.v1.PodGroup.sub_groups:type_name -> tenure.v1.SubGroup
+	38,  // 78: tenure.v1.PodGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	61,  // 79: tenure.v1.PodGroup.creation_time:type_name -> google.protobuf.Timestamp
+	61,  // 80: tenure.v1.PodGroup.last_start_time:type_name -> google.protobuf.Timestamp
+	61,  // 81: tenure.v1.PodGroup.last_eviction_time:type_name -> google.protobuf.Timestamp
+	61,  // 82: tenure.v1.PodGroup.stale_since:type_name -> google.protobuf.Timestamp
+	64,  // 83: tenure.v1.PodGroup.staleness_grace_period:type_name -> google.protobuf.Duration
+	64,  // 84: tenure.v1.PodGroup.preemption_delay:type_name -> google.protobuf.Duration
+	64,  // 85: tenure.v1.PodGroup.expected_runtime:type_name -> google.protobuf.Duration
+	64,  // 86: tenure.v1.PodGroup.requeue_delay:type_name -> google.protobuf.Duration
+	61,  // 87: tenure.v1.PodGroup.requeue_not_before:type_name -> google.protobuf.Timestamp
+	55,  // 88: tenure.v1.PodGroup.annotations:type_name -> tenure.v1.PodGroup.AnnotationsEntry
+	64,  // 89: tenure.v1.PodGroup.total_eviction_wait:type_name -> google.protobuf.Duration
+	64,  // 90: tenure.v1.PodGroup.min_runtime:type_name -> google.protobuf.Duration
+	6,   // 91: tenure.v1.PodGroup.on_evict:type_name -> tenure.v1.Fate
+	7,   // 92: tenure.v1.PodGroup.held_by:type_name -> tenure.v1.HoldReason
+	61,  // 93: tenure.v1.PodGroup.release_time:type_name -> google.protobuf.Timestamp
+	61,  // 94: tenure.v1.PodGroup.last_checkpoint_time:type_name -> google.protobuf.Timestamp
+	64,  // 95: tenure.v1.PodGroup.checkpoint_interval:type_name -> google.protobuf.Duration
+	64,  // 96: tenure.v1.PodGroup.restart_cost:type_name -> google.protobuf.Duration
+	36,  // 97: tenure.v1.PodGroup.evictions:type_name -> tenure.v1.EvictionCounts
+	64,  // 98: tenure.v1.PodGroup.notice:type_name -> google.protobuf.Duration
+	64,  // 99: tenure.v1.PodGroup.termination_grace:type_name -> google.protobuf.Duration
+	61,  // 100: tenure.v1.PodGroup.last_notice_time:type_name -> google.protobuf.Timestamp
+	64,  // 101: tenure.v1.PodGroup.time_limit:type_name -> google.protobuf.Duration
+	61,  // 102: tenure.v1.PodGroup.not_before_time:type_name -> google.protobuf.Timestamp
+	61,  // 103: tenure.v1.PodGroup.eligible_time:type_name -> google.protobuf.Timestamp
+	6,   // 104: tenure.v1.PodGroup.on_time_limit:type_name -> tenure.v1.Fate
+	35,  // 105: tenure.v1.PodGroup.backfill_for:type_name -> tenure.v1.BackfillOwners
+	34,  // 106: tenure.v1.PodGroup.grant:type_name -> tenure.v1.Grant
+	8,   // 107: tenure.v1.Grant.preemptibility:type_name -> tenure.v1.Preemptibility
+	64,  // 108: tenure.v1.Grant.expected_runtime:type_name -> google.protobuf.Duration
+	56,  // 109: tenure.v1.EvictionCounts.by_cause:type_name -> tenure.v1.EvictionCounts.ByCauseEntry
+	38,  // 110: tenure.v1.SubGroup.topology_constraint:type_name -> tenure.v1.TopologyConstraint
+	9,   // 111: tenure.v1.Pod.status:type_name -> tenure.v1.PodStatus
+	61,  // 112: tenure.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	57,  // 113: tenure.v1.Pod.labels:type_name -> tenure.v1.Pod.LabelsEntry
+	62,  // 114: tenure.v1.Pod.numa_placement:type_name -> tenure.v1.NumaPlacement
+	63,  // 115: tenure.v1.PodShape.requests:type_name -> tenure.v1.Resources
+	65,  // 116: tenure.v1.PodShape.gpu:type_name -> tenure.v1.GpuRequest
+	58,  // 117: tenure.v1.PodShape.node_selector:type_name -> tenure.v1.PodShape.NodeSelectorEntry
+	49,  // 118: tenure.v1.PodShape.node_affinity:type_name -> tenure.v1.NodeSelectorTerm
+	51,  // 119: tenure.v1.PodShape.tolerations:type_name -> tenure.v1.Toleration
+	44,  // 120: tenure.v1.PodShape.pod_affinity:type_name -> tenure.v1.PodAffinityTerm
+	44,  // 121: tenure.v1.PodShape.pod_anti_affinity:type_name -> tenure.v1.PodAffinityTerm
+	45,  // 122: tenure.v1.PodShape.host_ports:type_name -> tenure.v1.HostPort
+	46,  // 123: tenure.v1.PodShape.topology_spread:type_name -> tenure.v1.TopologySpread
+	42,  // 124: tenure.v1.PodShape.preferred_node_affinity:type_name -> tenure.v1.PreferredSchedulingTerm
+	43,  // 125: tenure.v1.PodShape.preferred_pod_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	43,  // 126: tenure.v1.PodShape.preferred_pod_anti_affinity:type_name -> tenure.v1.WeightedPodAffinityTerm
+	46,  // 127: tenure.v1.PodShape.preferred_topology_spread:type_name -> tenure.v1.TopologySpread
+	49,  // 128: tenure.v1.PreferredSchedulingTerm.preference:type_name -> tenure.v1.NodeSelectorTerm
+	44,  // 129: tenure.v1.WeightedPodAffinityTerm.term:type_name -> tenure.v1.PodAffinityTerm
+	59,  // 130: tenure.v1.PodAffinityTerm.match_labels:type_name -> tenure.v1.PodAffinityTerm.MatchLabelsEntry
+	50,  // 131: tenure.v1.PodAffinityTerm.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	60,  // 132: tenure.v1.TopologySpread.match_labels:type_name -> tenure.v1.TopologySpread.MatchLabelsEntry
+	50,  // 133: tenure.v1.TopologySpread.match_expressions:type_name -> tenure.v1.NodeSelectorRequirement
+	48,  // 134: tenure.v1.ResourceClaim.requests:type_name -> tenure.v1.DeviceRequest
+	50,  // 135: tenure.v1.NodeSelectorTerm.requirements:type_name -> tenure.v1.NodeSelectorRequirement
+	10,  // 136: tenure.v1.NodeSelectorRequirement.operator:type_name -> tenure.v1.SelectorOperator
+	4,   // 137: tenure.v1.Toleration.effect:type_name -> tenure.v1.TaintEffect
+	138, // [138:138] is the sub-list for method output_type
+	138, // [138:138] is the sub-list for method input_type
+	138, // [138:138] is the sub-list for extension type_name
+	138, // [138:138] is the sub-list for extension extendee
+	0,   // [0:138] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_snapshot_proto_init() }
@@ -5526,19 +5600,19 @@ func file_tenure_v1_snapshot_proto_init() {
 		return
 	}
 	file_tenure_v1_resources_proto_init()
-	file_tenure_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
 	file_tenure_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[25].OneofWrappers = []any{}
-	file_tenure_v1_snapshot_proto_msgTypes[28].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[22].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[26].OneofWrappers = []any{}
+	file_tenure_v1_snapshot_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_snapshot_proto_rawDesc), len(file_tenure_v1_snapshot_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

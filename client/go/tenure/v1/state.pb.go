@@ -758,8 +758,10 @@ type StateKeys struct {
 	PlannedStarts []string `protobuf:"bytes,14,rep,name=planned_starts,json=plannedStarts,proto3" json:"planned_starts,omitempty"`
 	// Queues of rows of runtimes.
 	QueueRuntimes []string `protobuf:"bytes,15,rep,name=queue_runtimes,json=queueRuntimes,proto3" json:"queue_runtimes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Uids of postponed pod groups.
+	PostponedPodGroups []string `protobuf:"bytes,16,rep,name=postponed_pod_groups,json=postponedPodGroups,proto3" json:"postponed_pod_groups,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *StateKeys) Reset() {
@@ -886,6 +888,13 @@ func (x *StateKeys) GetPlannedStarts() []string {
 func (x *StateKeys) GetQueueRuntimes() []string {
 	if x != nil {
 		return x.QueueRuntimes
+	}
+	return nil
+}
+
+func (x *StateKeys) GetPostponedPodGroups() []string {
+	if x != nil {
+		return x.PostponedPodGroups
 	}
 	return nil
 }
@@ -1316,7 +1325,7 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12,\n" +
 	"\x03now\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x124\n" +
 	"\aupserts\x18\x04 \x01(\v2\x1a.tenure.v1.ClusterSnapshotR\aupserts\x120\n" +
-	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\x82\x04\n" +
+	"\bremovals\x18\x05 \x01(\v2\x14.tenure.v1.StateKeysR\bremovals\"\xb4\x04\n" +
 	"\tStateKeys\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x1d\n" +
@@ -1336,7 +1345,8 @@ const file_tenure_v1_state_proto_rawDesc = "" +
 	"queueUsage\x12%\n" +
 	"\x0eeviction_rates\x18\v \x03(\tR\revictionRates\x12%\n" +
 	"\x0eplanned_starts\x18\x0e \x03(\tR\rplannedStarts\x12%\n" +
-	"\x0equeue_runtimes\x18\x0f \x03(\tR\rqueueRuntimes\"k\n" +
+	"\x0equeue_runtimes\x18\x0f \x03(\tR\rqueueRuntimes\x120\n" +
+	"\x14postponed_pod_groups\x18\x10 \x03(\tR\x12postponedPodGroups\"k\n" +
 	"\x11ApplyDeltaRequest\x12+\n" +
 	"\x05delta\x18\x01 \x01(\v2\x15.tenure.v1.StateDeltaR\x05delta\x12)\n" +
 	"\x06faults\x18\x02 \x01(\x0e2\x11.tenure.v1.FaultsR\x06faults\"{\n" +
