@@ -39,7 +39,7 @@ def _vain_searches(fair: int = 1) -> Cluster:
 
 
 def _next(cluster: Cluster, result: CycleResult) -> Cluster:
-    """The same cluster a second later, with what the caller was to store."""
+    """A second later, with what the caller was to store."""
     return replace(cluster, now=cluster.now + SECOND, carried=cluster.carried.after(result.carried))
 
 

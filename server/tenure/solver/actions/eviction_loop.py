@@ -71,8 +71,9 @@ class EvictionLoop:
 
     def _give_up(self, preemptors: QueueSlices) -> None:
         """Report that the search did not reach the remaining pod groups: they are not infeasible."""
-        for pod_group in () if self._context.skips_known_failures else preemptors.take_rest():
-            self._session.reject(pod_group, BUDGET_EXHAUSTED)
+        if not self._context.skips_known_failures:
+            for pod_group in sorted(preemptors.take_rest()):
+                self._session.reject(pod_group, BUDGET_EXHAUSTED)
 
 
 def evict_for_pending(context: CycleContext, action: Action) -> None:

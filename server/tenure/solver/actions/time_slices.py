@@ -8,7 +8,7 @@ groups first (R2.24). Where actions take less than half of their shares, decisio
 What a cycle does not evaluate goes first in the second half of the next one (`postponed`, R2.25).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Protocol, final
 
 from tenure.solver.actions.postponed import PostponedFirst, postponed_in, postponed_rows
@@ -85,10 +85,11 @@ class ActionSlices:
         """What the caller is to store: pod groups that an action did not evaluate. None: it is not known."""
         if self._all is None:
             return None
-        left = {pod_group for each in self._all for pod_group in each.take_rest()}
-        untried = {
-            pod_group for each in self._all for pod_group in each.take_rest() if pod_group not in each.tried
-        }
+        left, untried = set[int](), set[int]()
+        for each in self._all:
+            rest = each.take_rest()
+            left.update(rest)
+            untried.update(rest - each.tried)
         return postponed_rows(self._cluster, left, untried) if left else ()
 
     def close(self) -> None:
@@ -124,7 +125,7 @@ class QueueSlices:
         self._is_half_used = is_half_used
         self._postponed: dict[int, int] | None = None
         """Pod groups that were postponed, and were not tried yet; None: the action did not begin."""
-        self._rest: list[int] = []
+        self._rest: set[int] = set()
         self.tried: set[int] = set()
         """Pod groups that had their turn, whether or not it was interrupted."""
         self._tree = self._later = PostponedFirst(session, QueueTree(session), {})
@@ -201,12 +202,12 @@ class QueueSlices:
         self._used[queue] = max(self._used.get(queue, 0), self._share)
         self._push_later(queue, entry)
 
-    def take_rest(self) -> Sequence[int]:
-        """Pod groups that were not evaluated. None is left."""
+    def take_rest(self) -> Set[int]:
+        """Pod groups that still wait and were not evaluated. None is left."""
         for line in (self._tree, self._later):
             while (entry := line.pop(never)) is not None:
-                if entry.pod_group not in self._done:
-                    self._rest.append(entry.pod_group)
+                if entry.pod_group not in self._done and self._gangs.has_pending(entry.pod_group):
+                    self._rest.add(entry.pod_group)
         return self._rest
 
     def _first(self, tree: QueueTree) -> PostponedFirst:
