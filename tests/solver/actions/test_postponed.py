@@ -110,7 +110,7 @@ def _pending(count: int) -> Cluster:
 
 def test_rows_are_bounded_and_shared_by_the_queues() -> None:
     cluster = _pending(2 * MAX_POSTPONED)
-    rows = postponed_rows(cluster, range(len(cluster.pod_groups)), frozenset(range(len(cluster.pod_groups))))
+    rows = postponed_rows(cluster, range(len(cluster.pod_groups)), frozenset())
     queues = {group.facts.uid: group.queue for group in cluster.pod_groups}
     assert len(rows) == MAX_POSTPONED
     assert len({queues[row.pod_group] for row in rows}) == 2
@@ -120,12 +120,12 @@ def test_those_that_follow_in_the_order_of_the_queue_come_next() -> None:
     cluster = _pending(2 * MAX_POSTPONED)
     left, named = range(len(cluster.pod_groups)), set[str]()
     for _ in range(3):
-        rows = postponed_rows(cluster, left, frozenset(left))
+        rows = postponed_rows(cluster, left, frozenset())
         named |= {row.pod_group for row in rows}
         cluster = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, sorted(rows)))
         evaluated = {row.pod_group for row in rows}
         left_now = [each.index for each in cluster.pod_groups if each.facts.uid not in evaluated]
-        rows = postponed_rows(cluster, left_now, frozenset(left_now))
+        rows = postponed_rows(cluster, left_now, frozenset())
         cluster = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, sorted(rows)))
         named |= {row.pod_group for row in rows}
     assert len(named) == len(cluster.pod_groups)
@@ -140,3 +140,56 @@ def test_time_that_is_over_postpones_what_was_not_evaluated(part: int) -> None:
     result = decide(cluster, default_profile(), CountedDeadline(ticks)).close()
     assert result.stopped_early
     assert _named(_next(cluster, result))
+
+
+def test_pod_group_that_is_newer_than_all_rows_keeps_its_place_among_queues() -> None:
+    """No cycle could evaluate it, so it is no failure that is repeated."""
+    builder = ClusterBuilder().queue("late", quota=20).queue("good", quota=20).queue("lent", quota=0)
+    builder.node("used", gpus=6).running("used", queue="late", gpus=6, node="used")
+    for number in range(4):
+        builder.node(f"n{number}", gpus=1).running(f"lent{number}", queue="lent", gpus=1, node=f"n{number}")
+    for number in range(4):
+        builder.pending(f"late{number}", queue="late", priority=1, gpus=1)
+        builder.pending(f"good{number}", queue="good", priority=80, gpus=1)
+    cluster = builder.build()
+    named = {group.facts.uid: group for group in cluster.pod_groups}
+    plain = answer(cluster, _limited(4))
+    for since, equal in ((named["good0"].facts.creation - 1, True), (NOW, False)):
+        rows = [PostponedPodGroup(f"late{number}", since) for number in range(4)]
+        later = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, rows))
+        assert (answer(later, _limited(4)).groups == plain.groups) is equal
+
+
+def test_cycle_that_ends_before_its_actions_deletes_no_row() -> None:
+    cluster = _vain_searches(fair=3)
+    rows = [PostponedPodGroup(f"fair{number}", NOW) for number in range(3)]
+    later = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, rows))
+    result = decide(later, default_profile(), CountedDeadline(1)).close()
+    assert [
+        row for row in _next(later, result).carried.rows(POSTPONED) if row.pod_group in _named(later)
+    ] == rows
+
+
+@pytest.mark.parametrize("ticks", range(2, 40))
+def test_pod_groups_that_a_cycle_does_not_finish_are_those_that_it_postpones(ticks: int) -> None:
+    """Not one that has what it needs, and the one that was interrupted as well."""
+    cluster = _vain_searches(fair=3)
+    result = answer(cluster, default_profile(), CountedDeadline(ticks))
+    placed = {
+        each.pod_group
+        for each in result.outcomes
+        if each.kind in (OutcomeKind.BOUND, OutcomeKind.WAITING_FOR_VICTIMS)
+    }
+    postponed = set(_named(_next(cluster, result)))
+    assert not postponed & {cluster.pod_groups[index].facts.uid for index in placed}
+
+
+def test_search_that_uses_up_the_simulations_is_postponed() -> None:
+    cluster = _vain_searches()
+    result = answer(cluster, _limited(3))
+    exhausted = {
+        cluster.pod_groups[each.pod_group].facts.uid
+        for each in result.outcomes
+        if each.kind is OutcomeKind.BUDGET_EXHAUSTED
+    }
+    assert set(_named(_next(cluster, result))) == exhausted

@@ -65,6 +65,8 @@ class EvictionLoop:
                 preemptors.add_failure(pod_group)
                 obstacles.reject(pod_group, rejection)
             if self._budget.is_over:
+                if rejection is BUDGET_EXHAUSTED:
+                    preemptors.add_interrupted(pod_group)
                 self._give_up(preemptors)
                 break
         return True

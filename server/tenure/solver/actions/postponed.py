@@ -25,7 +25,8 @@ _Key = tuple[int, int, str]
 class PostponedFirst:
     """Entries in the order of a queue tree; once it is time, those of postponed pod groups come first.
 
-    Of those, the ones of a queue that have waited longest precede.
+    Of those, the ones of a queue that have waited longest precede. Pod groups that began to wait after all of
+    them count as postponed, too: no cycle could evaluate them before.
     """
 
     def __init__(self, session: Session, tree: QueueTree, postponed: Mapping[int, int]) -> None:
@@ -33,8 +34,11 @@ class PostponedFirst:
         self._session = session
         self._groups = session.cluster.pod_groups
         self._postponed = postponed
+        self._newest = max(postponed.values(), default=0)
         self._first: QueueTree | None = None
         """Those that come first, once it is time."""
+        self.is_divided = False
+        """Whether some came first."""
         self._tree = tree
 
     def push(self, queue: int, entry: QueueTreeEntry) -> None:
@@ -53,14 +57,15 @@ class PostponedFirst:
         """Put the entries of postponed pod groups first: each entry is moved once."""
         tree, self._tree, self._first = self._tree, QueueTree(self._session), QueueTree(self._session)
         while (entry := tree.pop()) is not None:
-            queue, since = self._groups[entry.pod_group].queue, self._postponed.get(entry.pod_group)
+            group, since = self._groups[entry.pod_group], self._postponed.get(entry.pod_group)
+            queue, begin = group.queue, max(group.facts.creation, group.facts.last_eviction or 0)
             assert queue is not None
-            if since is None:
+            if since is None and begin <= self._newest:
                 self._tree.push(queue, entry)
-            else:
-                self._first.push(
-                    queue, QueueTreeEntry((since, *entry.key), entry.pod_group, entry.share, entry)
-                )
+                continue
+            key = (begin if since is None else since, *entry.key)
+            self._first.push(queue, QueueTreeEntry(key, entry.pod_group, entry.share, entry))
+            self.is_divided = self.is_divided or since is not None
 
 
 def postponed_in(cluster: Cluster) -> Mapping[int, int]:
@@ -72,12 +77,11 @@ def postponed_in(cluster: Cluster) -> Mapping[int, int]:
     return {group.index: since[group.facts.uid] for group in known}
 
 
-def postponed_rows(cluster: Cluster, left: Iterable[int], untried: Set[int]) -> list[PostponedPodGroup]:
+def postponed_rows(cluster: Cluster, left: Iterable[int], too_long: Set[int]) -> list[PostponedPodGroup]:
     """Rows of the pod groups that this cycle did not evaluate: at most MAX_POSTPONED.
 
     Of each queue, those of earlier cycles stay, and those come next that follow the last of them in the order
-    of the queue. So each has its turn, however many there are. One that is not `untried` was interrupted, and
-    waits from now on.
+    of the queue. So each has its turn, however many there are. Those that took `too_long` wait from now on.
     """
     earlier = postponed_in(cluster)
     last: dict[int | None, _Key] = {}
@@ -88,7 +92,7 @@ def postponed_rows(cluster: Cluster, left: Iterable[int], untried: Set[int]) -> 
         if group.queue is not None:
             key, since = _key(group), earlier.get(group.index)
             is_before = group.queue in last and key <= last[group.queue]
-            start = cluster.now if since is None or group.index not in untried else since
+            start = cluster.now if since is None or group.index in too_long else since
             place = (since is None, is_before, key, start)
             by_queue.setdefault(group.queue, []).append(place)
     lines = [sorted(by_queue[queue]) for queue in sorted(by_queue)]

@@ -83,14 +83,17 @@ class ActionSlices:
 
     def postponed_rows(self) -> Sequence[PostponedPodGroup] | None:
         """What the caller is to store: pod groups that an action did not evaluate. None: it is not known."""
-        if self._all is None:
+        if not self._all:
             return None
-        left, untried = set[int](), set[int]()
+        left, tried = set[int](), set[int]()
         for each in self._all:
             rest = each.take_rest()
-            left.update(rest)
-            untried.update(rest - each.tried)
-        return postponed_rows(self._cluster, left, untried) if left else ()
+            left |= rest
+            tried |= each.tried
+        if self._stop.is_set:  # actions that did not begin evaluated nothing
+            left |= (self.postponed.keys() & self._pending) - tried
+        heads = {each.head for each in self._all if each.head in left}
+        return postponed_rows(self._cluster, left, heads) if left else ()
 
     def close(self) -> None:
         """Release actions that could not go on."""
@@ -126,6 +129,10 @@ class QueueSlices:
         self._postponed: dict[int, int] | None = None
         """Pod groups that were postponed, and were not tried yet; None: the action did not begin."""
         self._rest: set[int] = set()
+        self._current: int | None = None
+        """The pod group that has its turn."""
+        self.head = -1
+        """The first postponed pod group that preceded others."""
         self.tried: set[int] = set()
         """Pod groups that had their turn, whether or not it was interrupted."""
         self._tree = self._later = PostponedFirst(session, QueueTree(session), {})
@@ -162,15 +169,18 @@ class QueueSlices:
 
     def pop(self) -> int | None:
         """The next pod group; None: there are no more."""
-        while (entry := self._tree.pop(self._is_second_half)) is not None:
+        self._current = None
+        while True:
             self._stop.check()
+            if (entry := self._pop(self._tree)) is None:
+                break
             if entry.pod_group in self._done:
                 continue
             queue = self._groups[entry.pod_group].queue
             if queue is None or not self._is_behind(queue):
                 return self._begin_attempt(entry.pod_group, is_later=False)
             self._push_later(queue, entry)
-        last = self._later.pop(self._is_second_half)
+        last = self._pop(self._later)
         return None if last is None else self._begin_attempt(last.pod_group, is_later=True)
 
     def push(self, entry: QueueTreeEntry) -> None:
@@ -202,8 +212,19 @@ class QueueSlices:
         self._used[queue] = max(self._used.get(queue, 0), self._share)
         self._push_later(queue, entry)
 
+    def _pop(self, line: PostponedFirst) -> QueueTreeEntry | None:
+        entry, is_late = line.pop(self._is_second_half), self._end is not None and not self._is_half_used()
+        self._stop.has_mattered = self._stop.has_mattered or (line.is_divided and is_late)
+        return entry
+
+    def add_interrupted(self, pod_group: int) -> None:
+        """Note that the latest pod group was not evaluated to the end."""
+        self._rest.add(pod_group)
+
     def take_rest(self) -> Set[int]:
-        """Pod groups that still wait and were not evaluated. None is left."""
+        """Pod groups that still wait and were not evaluated, or not to the end. None is left."""
+        if self._current is not None and self._stop.is_set and self._gangs.has_pending(self._current):
+            self._rest.add(self._current)
         for line in (self._tree, self._later):
             while (entry := line.pop(never)) is not None:
                 if entry.pod_group not in self._done and self._gangs.has_pending(entry.pod_group):
@@ -215,17 +236,14 @@ class QueueSlices:
 
     def _is_second_half(self) -> bool:
         """Whether the postponed pod groups precede the others."""
-        if self._is_half_used():
-            return True
-        is_late = self._end is not None and self._stop.time_left() <= self._free
-        self._stop.has_mattered = self._stop.has_mattered or is_late
-        return is_late
+        return self._is_half_used() or (self._end is not None and self._stop.time_left() <= self._free)
 
     def _begin_attempt(self, pod_group: int, *, is_later: bool) -> int:
-        self._is_later = is_later
+        self._is_later, self._current = is_later, pod_group
         self.tried.add(pod_group)
-        if self._postponed:
-            self._postponed.pop(pod_group, None)
+        line = self._later if is_later else self._tree
+        if self._postponed and self._postponed.pop(pod_group, None) is not None and line.is_divided:
+            self.head = pod_group if self.head < 0 else self.head
         if self._end is not None:
             self._done.add(pod_group)
             self._began = self._stop.time_left()
