@@ -324,8 +324,8 @@ def evictable(case: Case, about: int, action: str) -> list[int]:
     """Running pods that neither a guard nor a priority keeps an action from evicting for it; shares are
     ignored.
 
-    Pods of protected minimums are left out, though some of them may be surplus. So are pod groups of which
-    a pod starts or moves: they are not evicted in the same cycle.
+    Left out are protected minimums, though some of their pods may be surplus, and pod groups with a pod that
+    starts or moves: they are not evicted in the same cycle.
     """
     group, facts = case.cluster.pod_groups[about], case.guards.after_group(case.decision.groups)
     is_late = group.facts.creation + group.facts.preemption_delay > case.cluster.now

@@ -123,7 +123,7 @@ def played_start(case: Case, about: int, last: int) -> int | None:
 
 
 def _ends(cluster: Cluster, known: dict[int, int]) -> dict[int, int]:
-    """When each pod group that runs ends, of those of which that is known: a start and a runtime."""
+    """When running pod groups end, for those whose start and runtime are known."""
     found = dict[int, int]()
     for group in sorted({task.pod_group for task in cluster.tasks if task.placement.is_allocated}):
         facts = cluster.pod_groups[group].facts

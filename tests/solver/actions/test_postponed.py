@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tenure.solver.actions.postponed import MAX_POSTPONED, postponed_rows
+from tenure.solver.actions.postponed import MAX_POSTPONED, postponed_in, postponed_rows
 from tenure.solver.cycle import decide
 from tenure.solver.diagnosis.answer import answer
 from tenure.solver.model.caller_state import POSTPONED, PostponedPodGroup
@@ -110,7 +110,7 @@ def _pending(count: int) -> Cluster:
 
 def test_rows_are_bounded_and_shared_by_the_queues() -> None:
     cluster = _pending(2 * MAX_POSTPONED)
-    rows = postponed_rows(cluster, range(len(cluster.pod_groups)), frozenset())
+    rows = postponed_rows(cluster, postponed_in(cluster), range(len(cluster.pod_groups)), frozenset())
     queues = {group.facts.uid: group.queue for group in cluster.pod_groups}
     assert len(rows) == MAX_POSTPONED
     assert len({queues[row.pod_group] for row in rows}) == 2
@@ -120,12 +120,12 @@ def test_those_that_follow_in_the_order_of_the_queue_come_next() -> None:
     cluster = _pending(2 * MAX_POSTPONED)
     left, named = range(len(cluster.pod_groups)), set[str]()
     for _ in range(3):
-        rows = postponed_rows(cluster, left, frozenset())
+        rows = postponed_rows(cluster, postponed_in(cluster), left, frozenset())
         named |= {row.pod_group for row in rows}
         cluster = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, sorted(rows)))
         evaluated = {row.pod_group for row in rows}
         left_now = [each.index for each in cluster.pod_groups if each.facts.uid not in evaluated]
-        rows = postponed_rows(cluster, left_now, frozenset())
+        rows = postponed_rows(cluster, postponed_in(cluster), left_now, frozenset())
         cluster = replace(cluster, carried=cluster.carried.with_rows(POSTPONED, sorted(rows)))
         named |= {row.pod_group for row in rows}
     assert len(named) == len(cluster.pod_groups)
@@ -171,8 +171,7 @@ def test_cycle_that_ends_before_its_actions_deletes_no_row() -> None:
 
 
 @pytest.mark.parametrize("ticks", range(2, 40))
-def test_pod_groups_that_a_cycle_does_not_finish_are_those_that_it_postpones(ticks: int) -> None:
-    """Not one that has what it needs, and the one that was interrupted as well."""
+def test_pod_group_that_was_given_capacity_is_not_postponed(ticks: int) -> None:
     cluster = _vain_searches(fair=3)
     result = answer(cluster, default_profile(), CountedDeadline(ticks))
     placed = {

@@ -967,7 +967,7 @@ type PostponedPodGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Uid of the pod group.
 	PodGroup string `protobuf:"bytes,1,opt,name=pod_group,json=podGroup,proto3" json:"pod_group,omitempty"`
-	// Time of the first of the cycles in a row that did not evaluate it. Required.
+	// Time of the cycle since which it waits for its turn. Required.
 	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -77,13 +77,15 @@ def postponed_in(cluster: Cluster) -> Mapping[int, int]:
     return {group.index: since[group.facts.uid] for group in known}
 
 
-def postponed_rows(cluster: Cluster, left: Iterable[int], too_long: Set[int]) -> list[PostponedPodGroup]:
+def postponed_rows(
+    cluster: Cluster, earlier: Mapping[int, int], left: Iterable[int], too_long: Set[int]
+) -> list[PostponedPodGroup]:
     """Rows of the pod groups that this cycle did not evaluate: at most MAX_POSTPONED.
 
-    Of each queue, those of earlier cycles stay, and those come next that follow the last of them in the order
-    of the queue. So each has its turn, however many there are. Those that took `too_long` wait from now on.
+    `earlier` is what `postponed_in` returns. Of each queue, those stay, and those come next that follow the
+    last of them in the order of the queue. So each has its turn, however many there are. Those that took
+    `too_long` wait from now on.
     """
-    earlier = postponed_in(cluster)
     last: dict[int | None, _Key] = {}
     for group in (cluster.pod_groups[index] for index in earlier):
         last[group.queue] = max(last.get(group.queue, _key(group)), _key(group))

@@ -93,7 +93,7 @@ class ActionSlices:
         if self._stop.is_set:  # actions that did not begin evaluated nothing
             left |= (self.postponed.keys() & self._pending) - tried
         heads = {each.head for each in self._all if each.head in left}
-        return postponed_rows(self._cluster, left, heads) if left else ()
+        return postponed_rows(self._cluster, self.postponed, left, heads) if left else ()
 
     def close(self) -> None:
         """Release actions that could not go on."""

@@ -39,7 +39,7 @@ FIRST_EVICTED: Final = 8
 MAX_LOOKS: Final = 4_000
 """Pod groups that the trials of a cycle look at and pods that they evict; after more, nothing is tried."""
 MAX_DROPPED: Final = 32
-"""Pods of which each is tried whether it could stay."""
+"""For at most so many pods, a trial for each shows whether it could stay."""
 EXPLAINED: Final = 10
 """Times these numbers, where a single pod group is explained."""
 _SHARES: Final = (ReasonCode.OVER_FAIR_SHARE, ReasonCode.WITHIN_FAIR_SHARE)
@@ -208,7 +208,7 @@ class EvictionObstacles:
         return rejection.detail if rejection is not None and rejection.code in _SHARES else ""
 
     def _needed_of(self, pod_group: int, tasks: list[int], permitted: Sequence[int]) -> Sequence[int]:
-        """Some of these tasks, in this order, none of which could stay; it fits once they leave.
+        """Tasks that have to leave so that the pod group fits, in this order: none of them could stay.
 
         All of them if they are many. Not counted as looks of later pod groups.
         """

@@ -145,7 +145,7 @@ class PostponedPodGroup(NamedTuple):
     pod_group: str
     """Uid."""
     since: int
-    """Time of the first cycle that did not evaluate it, in nanoseconds."""
+    """Since when it waits for its turn, in nanoseconds."""
 
 
 POSTPONED: Final[RowKind[PostponedPodGroup]] = RowKind("postponed_pod_groups", attrgetter("pod_group"))
